@@ -87,7 +87,7 @@ class Cgroup:
         if not self.has_those_below:
             text = read_text(f"{directory.path}/{name}")
         else:
-            text = "".join(read_text(f"{one}/{name}") for one in with_those_below(directory.path))
+            text = "".join(read_text(f"{path}/{name}") for path in with_those_below(directory.path))
         return dict.fromkeys(int(word) for word in text.split() if word.isdigit() and word != "0")
 
     @property
@@ -145,12 +145,12 @@ class Cgroup:
 
     def _pressure(self) -> dict[str, float]:
         """Return pressure in seconds; version 1 hosts keep it in the unified hierarchy too."""
-        found = {
+        totals = {
             name: pressure_seconds(f"{self.unified}/{name}.pressure", self.files.read)
             for name in ("cpu", "memory", "io")
             if self.unified is not None
         }
-        return {name: total for name, total in found.items() if total is not None}
+        return {name: total for name, total in totals.items() if total is not None}
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,7 +184,7 @@ class Mount:
 
 def mounts(root: Path = ROOT) -> list[Mount]:
     """Return the cgroup mounts that this process sees."""
-    found = []
+    points = []
     for line in read_text(f"{root}/proc/self/mountinfo").splitlines():
         left, _, right = line.partition(" - ")
         fields, options = left.split(), right.split()
@@ -193,8 +193,8 @@ def mounts(root: Path = ROOT) -> list[Mount]:
         names = frozenset(options[2].split(",")) if options[0] == "cgroup" else frozenset()
         directory, shown = root / _unescape(fields[4]).lstrip("/"), _unescape(fields[3])
         own = _own_path(directory) if ".." in shown.split("/") else ""
-        found.append(Mount(directory, shown, names, own))
-    return found
+        points.append(Mount(directory, shown, names, own))
+    return points
 
 
 def _own_path(top: Path) -> str:
@@ -302,9 +302,9 @@ def _own_part(present: str, container_id: str) -> str:
 def is_alone_in_scope(pid: int, container_id: str, root: Path = ROOT) -> bool:
     """Tell whether the cgroup of a container's process is the only one in the container's own
     scope: there a weight competes with nobody's."""
-    found = [line.split(":", 2) for line in read_text(f"{root}/proc/{pid}/cgroup").splitlines()]
-    version1 = [fields for fields in found if "cpu" in fields[1].split(",")]
-    names = [_own_part(fields[-1], container_id).split("/") for fields in version1 or found]
+    rows = [line.split(":", 2) for line in read_text(f"{root}/proc/{pid}/cgroup").splitlines()]
+    version1 = [fields for fields in rows if "cpu" in fields[1].split(",")]
+    names = [_own_part(fields[-1], container_id).split("/") for fields in version1 or rows]
     return bool(container_id) and any(_holds(name[-2], container_id) for name in names if name[1:])
 
 

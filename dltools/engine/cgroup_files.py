@@ -125,10 +125,10 @@ class Directory(NamedTuple):
     def weight(self, read: Read = read_text) -> float | None:
         """Return the CPU weight in Docker's shares: 1024 is the default of both versions."""
         name = "cpu.shares" if self.version == 1 else "cpu.weight"
-        found = read_int(f"{self.path}/{name}", read)
-        if found is None:
+        number = read_int(f"{self.path}/{name}", read)
+        if number is None:
             return None
-        return float(found) if self.version == 1 else weight_from_v2(found)
+        return float(number) if self.version == 1 else weight_from_v2(number)
 
     def cpuset(self, read: Read = read_text) -> str | None:
         """Return the list of CPUs that the cgroup may really use, None if it is unknown."""

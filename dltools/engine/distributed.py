@@ -46,7 +46,7 @@ _PLACES = ("NCCL_COMM_ID", "JAX_COORDINATOR_ADDRESS")
 
 VARIABLES = frozenset(
     {
-        *(name for one in _LAUNCHERS for name in (*one[:3], *one.meeting) if name),
+        *(name for launcher in _LAUNCHERS for name in (*launcher[:3], *launcher.meeting) if name),
         *_AGENT,
         *_PLACES,
         "TF_CONFIG",
@@ -84,12 +84,12 @@ _ALONE = Membership("", 1)
 
 def variables_in(environ: bytes) -> dict[str, str]:
     """Return the variables of launchers that are set in the bytes of a /proc/PID/environ."""
-    found: dict[str, str] = {}
+    variables: dict[str, str] = {}
     for entry in environ.split(b"\0"):
         name, _, value = entry.partition(b"=")
         if len(value) <= _LONGEST and (key := name.decode("ascii", "replace")) in VARIABLES:
-            found.setdefault(key, value.decode("utf-8", "replace").strip())
-    return found
+            variables.setdefault(key, value.decode("utf-8", "replace").strip())
+    return variables
 
 
 def membership(
@@ -136,7 +136,7 @@ def _at_start(environ: bytes, command: Sequence[str], is_shared: bool) -> Member
 
 def _claims(given: Mapping[str, str], command: Sequence[str]) -> Iterator[Membership]:
     """Yield what each launcher's variables say."""
-    yield from (found for launcher in _LAUNCHERS if (found := _worker(launcher, given)) is not None)
+    yield from (claim for launcher in _LAUNCHERS if (claim := _worker(launcher, given)) is not None)
     others = _torchrun(given, command), _tensorflow(given), _meeting_elsewhere(given)
     yield from filter(None, others)
 
@@ -182,7 +182,7 @@ def _tensorflow(given: Mapping[str, str]) -> Membership | None:
     """TF_CONFIG has the addresses of all tasks; the first of them names the job."""
     try:
         cluster = json.loads(given.get("TF_CONFIG", "{}")).get("cluster") or {}
-        tasks = [str(one) for kind in sorted(cluster) for one in cluster[kind]]
+        tasks = [str(task) for kind in sorted(cluster) for task in cluster[kind]]
     except (ValueError, TypeError, AttributeError, RecursionError):
         return None
     return Membership(f"tf/{tasks[0]}", len(tasks)) if len(tasks) > 1 else None
@@ -214,11 +214,11 @@ def _number(text: str | None) -> int | None:
 def _options(words: Sequence[str], names: Iterable[str]) -> dict[str, str]:
     """Return the options of these names among words, as --name=value or --name value; torchrun
     takes - and _ for each other."""
-    found: dict[str, str] = {}
+    options: dict[str, str] = {}
     for at, word in enumerate(words):
         name, has_value, value = word.lstrip("-").partition("=")
         name = name.replace("_", "-")
         if word.startswith("-") and name in names:
             follower = words[at + 1] if at + 1 < len(words) else ""
-            found.setdefault(name, value if has_value else follower)
-    return found
+            options.setdefault(name, value if has_value else follower)
+    return options

@@ -35,14 +35,14 @@ NO_GPU, LASTING, FRAGILE = GpuAccess(False, False), GpuAccess(True, False), GpuA
 
 def asks_for_gpu(environ: Iterable[str]) -> bool:
     """Tell whether the environment (NAME=VALUE) of a container asks NVIDIA's runtime for a GPU."""
-    asked = [one.removeprefix(_VISIBLE) for one in environ if one.startswith(_VISIBLE)]
+    asked = [entry.removeprefix(_VISIBLE) for entry in environ if entry.startswith(_VISIBLE)]
     return bool(asked) and asked[-1] not in ("", "none", "void")
 
 
 def names_gpu(devices: Any, key: str) -> bool:
     """Tell whether one of a container's devices, objects with their paths under `key`, is a GPU."""
-    found = devices if isinstance(devices, list) else []
-    paths = (str(one.get(key)) for one in found if isinstance(one, Mapping))
+    listed = devices if isinstance(devices, list) else []
+    paths = (str(device.get(key)) for device in listed if isinstance(device, Mapping))
     return any(path.startswith("/dev/nvidia") for path in paths)
 
 
@@ -101,10 +101,10 @@ def share_at_start(environ: bytes) -> str:
     """Return in words which share of a GPU a container was given at its start, "" for none, by what
     is in its environment (as in a /proc/PID/environ). Nobody can change it while it runs."""
     entries = environ.split(b"\0")
-    found = (
+    shares = (
         words.format(match[1].decode())
         for pattern, words in _SHARES
         for entry in entries
         if (match := pattern.fullmatch(entry))
     )
-    return "; ".join(dict.fromkeys(found))
+    return "; ".join(dict.fromkeys(shares))

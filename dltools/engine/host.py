@@ -65,11 +65,11 @@ def usable_cpus(shared: SharedCgroups, root: Path = ROOT) -> float | None:
     containers has, nor than the smallest quota on it or above it (of a slice or --cgroup-parent).
     """
     online = online_cpus(root)
-    known = [float(online)] if online else []
+    bounds = [float(online)] if online else []
     if innermost := parse_cpus(usable_cpu_list(shared) or ""):
-        known.append(float(len(innermost)))
-    known += [quota for directory in shared.cpu if (quota := directory.quota())]
-    return min(known, default=None)
+        bounds.append(float(len(innermost)))
+    bounds += [quota for directory in shared.cpu if (quota := directory.quota())]
+    return min(bounds, default=None)
 
 
 def online_cpus(root: Path = ROOT) -> int:
@@ -119,5 +119,5 @@ def _cpu_times(root: Path) -> list[int] | None:
 
 def memory_bytes(root: Path = ROOT) -> dict[str, int]:
     """Return the sizes of /proc/meminfo by their names there."""
-    found = re.findall(r"^(\w+): +(\d+) kB", read_text(root / "proc/meminfo"), re.M)
-    return {name: int(kilobytes) * 1024 for name, kilobytes in found}
+    sizes = re.findall(r"^(\w+): +(\d+) kB", read_text(root / "proc/meminfo"), re.M)
+    return {name: int(kilobytes) * 1024 for name, kilobytes in sizes}

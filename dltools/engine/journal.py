@@ -80,8 +80,8 @@ class Entry(EngineRecord):
     def with_state_of(self, newer: Entry) -> Entry:
         """Return the entry with the state of a newer one, if the newer one has a state and this
         entry has none for the container's present run."""
-        known = self.state is not None and self.started == newer.started
-        if newer.state is None or known:
+        has_state = self.state is not None and self.started == newer.started
+        if newer.state is None or has_state:
             return self
         return replace(self, state=newer.state, started=newer.started)
 
@@ -103,13 +103,13 @@ class Journal(Records[Entry]):
         gets the new one's lease and settings of ours. Raises `OutputError`.
         """
         with self._lock:
-            known = self.find(entry.container_id)
-            if known is not None:
-                newest = known.with_state_of(entry).with_ours(entry.ours)
+            earlier = self.find(entry.container_id)
+            if earlier is not None:
+                newest = earlier.with_state_of(entry).with_ours(entry.ours)
                 entry = replace(newest, leased_by=entry.leased_by, until=entry.until)
-            if entry != known:
+            if entry != earlier:
                 self.write(entry)
-        return known is None
+        return earlier is None
 
     def add_ours(self, container_id: str, settings: Limits) -> bool:
         """Add settings that are about to be made to the entry of a container, and tell whether it
@@ -168,21 +168,21 @@ class OwnersJournals:
         ours.
         """
         faults: list[str] = []
-        found: dict[str, _Read] = {}
+        firsts: dict[str, _Read] = {}
         for journal in self._journals if container_ids else ():
             try:
                 for id_, entry in self._entries(journal, container_ids).items():
-                    found[id_] = min(entry, found.get(id_, entry), key=lambda one: one.since)
+                    firsts[id_] = min(entry, firsts.get(id_, entry), key=lambda read: read.since)
             except AccessError as error:
                 faults.append(str(error))
         unknown = dict.fromkeys(container_ids, "; ".join(faults)) if faults else {}
-        return {**unknown, **{id_: entry.limits for id_, entry in found.items()}}
+        return {**unknown, **{id_: entry.limits for id_, entry in firsts.items()}}
 
     def _entries(self, journal: Journal, container_ids: Collection[str]) -> dict[str, _Read]:
-        known = self._known.get(journal.home, {})
+        old = self._known.get(journal.home, {})
         fresh: dict[str, tuple[_Stamp, _Read]] = {}
         for id_, stamp in journal.stamps(container_ids).items():
-            before = known.get(id_)
+            before = old.get(id_)
             entry = before[1] if before and before[0] == stamp else self._read(journal, id_)
             if entry is not None:
                 fresh[id_] = stamp, entry

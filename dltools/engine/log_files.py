@@ -65,9 +65,9 @@ def _json_entry(line: bytes) -> bytes | None:
         text, stamp = plain.groups()
         return (stamp if len(stamp) == _LENGTH else _in_utc(stamp)) + b" " + text + b"\n"
     try:
-        found = json.loads(line)
-        written: str = found["log"]
-        return _in_utc(found["time"].encode()) + b" " + written.encode(errors="replace")
+        fields = json.loads(line)
+        written: str = fields["log"]
+        return _in_utc(fields["time"].encode()) + b" " + written.encode(errors="replace")
     except (ValueError, TypeError, KeyError, AttributeError):
         return None
 
@@ -100,9 +100,9 @@ def read_log(path: Path, since: float) -> Iterator[list[bytes]]:
     """
     is_cut = False
     with closing(FollowedFile(path, since, lambda: True)) as flow:
-        while found := flow.take():
+        while entries := flow.take():
             is_cut |= flow.is_behind
-            yield found
+            yield entries
     if is_cut:
         raise RefusedError(cut_message())
 
@@ -125,12 +125,12 @@ def rotated(path: Path) -> list[Path]:
         return (-int(ending), "") if ending.isdecimal() and len(ending) < 6 else (0, ending)
 
     try:
-        names = [one.name for one in path.parent.iterdir()]
+        names = [file.name for file in path.parent.iterdir()]
     except OSError:
         return []
     is_older = re.compile(rf"{re.escape(path.name)}\.\d[\d-]*").fullmatch
-    found = (one for one in names if is_older(one))
-    return [path.with_name(one) for one in sorted(found, key=age)]
+    older = (name for name in names if is_older(name))
+    return [path.with_name(name) for name in sorted(older, key=age)]
 
 
 class _Lines:
@@ -181,7 +181,7 @@ class _Lines:
             self._rest = b""
         entries = [entry for line in lines if (entry := entry_of(line + b"\n")) is not None]
         if self._since is not None:
-            first = next((n for n, one in enumerate(entries) if one >= self._since), None)
+            first = next((n for n, entry in enumerate(entries) if entry >= self._since), None)
             entries = [] if first is None else entries[first:]
             self._since = None if entries else self._since
         return entries
@@ -235,9 +235,9 @@ class FollowedFile(LogFlow):
 
     def take(self) -> list[bytes]:
         """Return the entries that have come since the last call, without waiting."""
-        found: list[bytes] = []
+        taken: list[bytes] = []
         if self._file.closed:
-            return found
+            return taken
         self.is_behind = self._is_cut or self._unread() > LARGEST_BACKLOG
         self._is_cut = False
         came = 0
@@ -247,13 +247,13 @@ class FollowedFile(LogFlow):
                 if not self._go_on():
                     break
                 continue
-            found += entries
+            taken += entries
             came += _BLOCK
         else:
-            return found
+            return taken
         if self._is_settled:
             self._file.close()
-        return found
+        return taken
 
     def wait(self, seconds: float) -> None:
         """Wait until it has ended, but no longer than this."""
@@ -273,11 +273,11 @@ class FollowedFile(LogFlow):
         """Open the file that goes on where this one ends; tell whether there is more to read."""
         held = os.fstat(self._file.fileno())
         files = [
-            (one, seen) for one in (*rotated(self._path), self._path) if (seen := _status(one))
+            (path, seen) for path in (*rotated(self._path), self._path) if (seen := _status(path))
         ]
         at = next((n for n, (_, seen) in enumerate(files) if os.path.samestat(seen, held)), None)
         if at is None:  # it was packed or removed: what is newer goes on
-            files = [one for one in files if one[1].st_mtime >= held.st_mtime]
+            files = [pair for pair in files if pair[1].st_mtime >= held.st_mtime]
         elif at + 1 < len(files):
             files = files[at + 1 :]
         elif held.st_size >= self._lines.place:

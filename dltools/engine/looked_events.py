@@ -22,23 +22,23 @@ Look = Mapping[str, Container]
 """All containers of an engine by id, those that have ended too."""
 
 
-def look(engine: Engine, known: Look) -> Look:
-    """Return all containers. One that is as it was `known` is not asked for again."""
+def look(engine: Engine, earlier: Look) -> Look:
+    """Return all containers. One that is as it was `earlier` is not asked for again."""
     states = {container.id: container.state for container in engine.containers()}
-    found = {}
+    containers = {}
     for id_ in engine.ids() | states.keys():
-        before, state = known.get(id_), states.get(id_)
+        before, state = earlier.get(id_), states.get(id_)
         has_ended = state is None and before is not None and before.state in _ENDED
         with suppress(GoneError):
             is_as_before = before is not None and (has_ended or before.state == state)
-            found[id_] = before if before and is_as_before else engine.inspect(id_)
-    return found
+            containers[id_] = before if before and is_as_before else engine.inspect(id_)
+    return containers
 
 
 def changes(before: Look, now: Look) -> list[Event]:
     """Return what has happened between two looks, in order of time."""
-    events = [event for id_, one in now.items() for event in _events(one, before.get(id_))]
-    gone = [event for id_, one in before.items() if id_ not in now for event in _removal(one)]
+    events = [event for id_, seen in now.items() for event in _events(seen, before.get(id_))]
+    gone = [event for id_, seen in before.items() if id_ not in now for event in _removal(seen)]
     return sorted(events, key=lambda event: event.time) + gone
 
 
@@ -85,10 +85,10 @@ def _between(now: Look, since: float, until: float = float("inf")) -> list[Event
 
 def watch(engine: Engine, since: float) -> Iterator[Event]:
     """Yield events from a time on (seconds since 1970), for ever. Raises as the engine does."""
-    known = look(engine, {})
-    yield from _between(known, since)
+    before = look(engine, {})
+    yield from _between(before, since)
     while True:
         time.sleep(LOOKS_EVERY_S)
-        found = look(engine, known)
-        yield from changes(known, found)
-        known = found
+        now = look(engine, before)
+        yield from changes(before, now)
+        before = now

@@ -138,11 +138,11 @@ _CANNOT: Mapping[type, str] = {
 
 def part(engine: Engine, kind: type[_Part]) -> _Part | None:
     """Return an engine's part of a type, None where it has none."""
-    return next((one for one in (engine, *engine.parts) if isinstance(one, kind)), None)
+    return next((piece for piece in (engine, *engine.parts) if isinstance(piece, kind)), None)
 
 
 def needed(engine: Engine, kind: type[_Part]) -> _Part:
     """Return an engine's part of a type. Raises `UnableError` where it has none."""
-    if (found := part(engine, kind)) is not None:
-        return found
+    if (piece := part(engine, kind)) is not None:
+        return piece
     raise UnableError(f"the engine of host {engine.host} cannot {_CANNOT[kind]}")

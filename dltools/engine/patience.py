@@ -20,9 +20,9 @@ def comes_true(is_so: Callable[[], bool], within_s: float, every_s: float) -> bo
     """Wait until something is so, but for no longer than this; tell whether it is. It is looked at
     so often (s)."""
     until = time.monotonic() + within_s
-    while not (found := is_so()) and time.monotonic() < until:
+    while not (came_true := is_so()) and time.monotonic() < until:
         time.sleep(every_s)
-    return found
+    return came_true
 
 
 class Patience:

@@ -26,10 +26,10 @@ _Libraries = tuple[tuple[str, bytes, re.Pattern[bytes]], ...]
 """Libraries: a name, bytes that maps with it have, and its files."""
 
 
-def _libraries(*known: tuple[str, bytes, bytes]) -> _Libraries:
+def _libraries(*libraries: tuple[str, bytes, bytes]) -> _Libraries:
     return tuple(
         (name, part, re.compile(rb"/" + pattern + rb"[^/\n]*\.so\b[^/\n]*$", re.MULTILINE))
-        for name, part, pattern in known
+        for name, part, pattern in libraries
     )
 
 
@@ -135,13 +135,13 @@ def search(pids: Iterable[int], root: Path = ROOT, *, shares_network: bool = Fal
             if runtimes := deep_learning_in(maps):
                 deep |= runtimes
                 with_runtime.add(kind)
-            found = openmp_runtimes_in(maps)
-            if not found:
+            loaded = openmp_runtimes_in(maps)
+            if not loaded:
                 continue
             threads = sum(1 for _ in (process / "task").iterdir())
             if threads > widest:
                 widest, settings = threads, openmp_settings_in(environ)
-            openmp |= found
+            openmp |= loaded
         except PermissionError:
             is_readable = False
         except OSError:  # it has ended
@@ -171,8 +171,8 @@ def _found(libraries: _Libraries, maps: bytes) -> set[str]:
 
 def _pools_of_program(command: Sequence[str]) -> set[str]:
     """Return what a program starts threads or processes with that its maps do not show."""
-    found = {"llama.cpp"} if _LLAMA.fullmatch(_program_name(command[0])) else set()
-    return found | ({"inductor"} if any(_INDUCTOR in word for word in command[:4]) else set())
+    pools = {"llama.cpp"} if _LLAMA.fullmatch(_program_name(command[0])) else set()
+    return pools | ({"inductor"} if any(_INDUCTOR in word for word in command[:4]) else set())
 
 
 def _compile_workers(command: Sequence[str]) -> int:
@@ -207,14 +207,14 @@ def openmp_runtimes_in(maps: bytes) -> set[str]:
 def openmp_settings_in(environ: bytes) -> str:
     """Return the variables of OpenMP that are set in the bytes of a /proc/PID/environ, by name. A
     value that OpenMP does not know is shown as "?"."""
-    found: dict[str, str] = {}
+    settings: dict[str, str] = {}
     for entry in environ.split(b"\0"):
         name, _, value = entry.partition(b"=")
         if name.decode("ascii", "replace") in _OPENMP_VARIABLES:
             value = b"".join(value.split())
-            known = value.decode() if _OPENMP_VALUE.fullmatch(value) else "?"
-            found.setdefault(name.decode(), known)
-    return " ".join(f"{name}={value}" for name, value in sorted(found.items()))
+            shown = value.decode() if _OPENMP_VALUE.fullmatch(value) else "?"
+            settings.setdefault(name.decode(), shown)
+    return " ".join(f"{name}={value}" for name, value in sorted(settings.items()))
 
 
 _INTERACTIVE = re.compile(

@@ -89,8 +89,8 @@ class StateFolder:
     def names(self) -> list[str]:
         """Return the names of all records, in order."""
         with self._opened() as folder:
-            found = _names(folder)
-        return sorted(name for name in found if name.endswith(".json"))
+            names = _names(folder)
+        return sorted(name for name in names if name.endswith(".json"))
 
     def read(self, name: str) -> bytes | None:
         """Return a record, None if it is not there. Raises `DataError` where it is too long."""
@@ -165,14 +165,14 @@ class StateFolder:
     def stamps(self, names: Collection[str]) -> dict[str, tuple[int, int]]:
         """Return what tells one version of a record from the next, for those of these records that
         are there."""
-        found = {}
+        stamps = {}
         with self._opened() as folder:
             for name in _names(folder):
                 if name in names:
                     with suppress(FileNotFoundError):
-                        one = os.stat(name, dir_fd=folder, follow_symlinks=False)
-                        found[name] = one.st_ino, one.st_mtime_ns
-        return found
+                        status = os.stat(name, dir_fd=folder, follow_symlinks=False)
+                        stamps[name] = status.st_ino, status.st_mtime_ns
+        return stamps
 
     def remove_staged(self) -> None:
         """Remove what runs that were killed have begun to write. Nobody else may write now."""
@@ -245,12 +245,12 @@ def _names(folder: int | None) -> list[str]:
 
 def _check(handle: int, path: Path, is_kind: Callable[[int], bool]) -> None:
     """Raise `AccessError` for what another user owns, and for devices, pipes and the like."""
-    found = os.fstat(handle)
-    if not is_kind(found.st_mode):
+    status = os.fstat(handle)
+    if not is_kind(status.st_mode):
         raise AccessError(f"{path}: it is not a regular file: remove it")
-    if found.st_uid not in (0, os.geteuid()):
+    if status.st_uid not in (0, os.geteuid()):
         raise AccessError(
-            f"{path}: it belongs to another user ({found.st_uid}), whose state is not trusted: "
+            f"{path}: it belongs to another user ({status.st_uid}), whose state is not trusted: "
             "remove it, or choose another --state-dir"
         )
 

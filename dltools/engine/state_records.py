@@ -98,7 +98,7 @@ class Records(Generic[R]):
 
     def all(self) -> list[R]:
         """Return the records, by the name of their container. Raises `DataError`."""
-        return sorted(self.each(), key=lambda one: (one.container_name, self.key(one)))
+        return sorted(self.each(), key=lambda record: (record.container_name, self.key(record)))
 
     def readable(self) -> Iterator[R]:
         """Yield the records that can be read and trusted."""
@@ -117,7 +117,7 @@ class Records(Generic[R]):
     def stamps(self, keys: Collection[str]) -> dict[str, tuple[int, int]]:
         """Return what tells one version of a record from the next, for those of these keys."""
         names = {file_name(key): key for key in keys}
-        return {names[name]: one for name, one in self._folder.stamps(names).items()}
+        return {names[name]: stamp for name, stamp in self._folder.stamps(names).items()}
 
     def remove(self, record: R) -> None:
         """Remove a record, if it is there."""
@@ -128,11 +128,11 @@ class Records(Generic[R]):
         if text is None:
             return None
         try:
-            found: R = decode(self.record_type, parse_record(text))
+            record: R = decode(self.record_type, parse_record(text))
         except (ValueError, TypeError, KeyError, OverflowError, RecursionError) as error:
             where = self._folder.path / name
             raise DataError(f"{where}: damaged {self.what}: {error}") from error
-        return found
+        return record
 
 
 def file_name(key: str) -> str:
@@ -152,12 +152,12 @@ def parse_record(text: bytes) -> dict[str, Any]:
 
 def encode(record: ContainerRecord) -> dict[str, Any]:
     """Return the fields of a dataclass as JSON values."""
-    found = asdict(record)
+    fields = asdict(record)
     for name, type_ in get_type_hints(type(record)).items():
-        if found[name] and any(map(is_typeddict, (type_, *get_args(type_)))):
-            many = not isinstance(found[name], Mapping)
-            found[name] = list(map(written, found[name])) if many else written(found[name])
-    return found
+        if fields[name] and any(map(is_typeddict, (type_, *get_args(type_)))):
+            many = not isinstance(fields[name], Mapping)
+            fields[name] = list(map(written, fields[name])) if many else written(fields[name])
+    return fields
 
 
 def decode(type_: Any, data: Mapping[str, Any]) -> Any:
@@ -166,6 +166,6 @@ def decode(type_: Any, data: Mapping[str, Any]) -> Any:
     Raises ValueError, TypeError, KeyError or OverflowError for values of other types than those of
     its fields, and for numbers that are not finite.
     """
-    found = from_json(type_, data)
-    json.dumps(asdict(found), allow_nan=False)
-    return found
+    record = from_json(type_, data)
+    json.dumps(asdict(record), allow_nan=False)
+    return record

@@ -56,12 +56,12 @@ def read_notes(directories: Iterable[Path], engine: str | None) -> dict[str, Tur
 
     Notes that cannot be read, or trusted, are left out.
     """
-    found: dict[str, TurnNote] = {}
+    notes: dict[str, TurnNote] = {}
     for directory in directories:
         for note in TurnNotes(directory / "rotation").readable():
             if engine in (None, note.engine):
-                found.setdefault(note.container_id, note)
-    return found
+                notes.setdefault(note.container_id, note)
+    return notes
 
 
 def left_paused(names: Sequence[str]) -> str:

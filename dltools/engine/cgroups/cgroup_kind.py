@@ -74,12 +74,12 @@ class CgroupKind:
 
     def can_at_all(self) -> Capabilities:
         """Return what can be done on this machine; of a container less may be true."""
-        known = self.tree.controllers()
+        controllers = self.tree.controllers()
         needed = {name: files[0][0] for name, files in _FILES.items()}
-        limits = frozenset(name for name, controller in needed.items() if controller in known)
-        missing = sorted({*needed.values(), "freezer"} - known)
+        limits = frozenset(name for name, controller in needed.items() if controller in controllers)
+        missing = sorted({*needed.values(), "freezer"} - controllers)
         why = f"cgroups here have no controller {' and '.join(missing)}" if missing else ""
-        return Capabilities(limits, pauses="freezer" in known, creates=False, why=why)
+        return Capabilities(limits, pauses="freezer" in controllers, creates=False, why=why)
 
     def log_files(self, container: Container) -> Sequence[str]:
         """Return the paths of the files that are a container's log now."""
@@ -109,5 +109,5 @@ def lacks(path: str, name: str) -> str:
 
 
 def _has_file(group: Cgroup, limit: str) -> bool:
-    found = ((group.directory(controller), file) for controller, file in _FILES[limit])
-    return any(one is not None and (one.path / file).exists() for one, file in found)
+    pairs = ((group.directory(controller), file) for controller, file in _FILES[limit])
+    return any(place is not None and (place.path / file).exists() for place, file in pairs)

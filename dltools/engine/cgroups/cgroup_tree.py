@@ -43,23 +43,23 @@ class CgroupTree:
     def __init__(self, root: Path = ROOT) -> None:
         """Read where cgroups are mounted."""
         self.root = root
-        found = mounts(root)
+        points = mounts(root)
         # Hierarchies without a controller, as name=systemd is, hold no limits and tell no counters.
-        useful = [mount for mount in found if not _is_named(mount)]
+        useful = [mount for mount in points if not _is_named(mount)]
         self.mounts = sorted(useful, key=lambda mount: _rank(mount.controllers))
         self._boot = read_text(root / "proc/sys/kernel/random/boot_id").strip()
         self._booted = read_flat(root / "proc/stat").get("btime", 0)
 
     def paths(self, patterns: Iterable[str]) -> Iterator[str]:
         """Yield the paths of the cgroups that match a pattern in any hierarchy, in order."""
-        found: set[str] = set()
+        paths: set[str] = set()
         for pattern in patterns:
             for mount in self.mounts:
                 top = mount.root.rstrip("/")
                 if pattern.startswith(f"{top}/"):
                     below = _matching(str(mount.directory), pattern[len(top) :].strip("/"))
-                    found.update(f"{top}/{one}" for one in islice(below, _MOST_PATHS))
-        yield from sorted(found)
+                    paths.update(f"{top}/{path}" for path in islice(below, _MOST_PATHS))
+        yield from sorted(paths)
 
     def all_paths(self) -> Iterator[str]:
         """Yield the paths of all cgroups; one that several hierarchies have comes more than
@@ -73,11 +73,11 @@ class CgroupTree:
     def controllers(self) -> set[str]:
         """Return the controllers that cgroups of this machine can have. Each of version 2 has a
         freezer."""
-        found: set[str] = set()
+        controllers: set[str] = set()
         for mount in self.mounts:
-            known = read_text(mount.directory / "cgroup.controllers").split()
-            found |= mount.controllers or {*known, "freezer"}
-        return found
+            names = read_text(mount.directory / "cgroup.controllers").split()
+            controllers |= mount.controllers or {*names, "freezer"}
+        return controllers
 
     def at(self, path: str) -> Cgroup | None:
         """Return the cgroup at a path, None if there is none."""
@@ -102,9 +102,9 @@ class CgroupTree:
         for mount in self.mounts:
             directory = _place(mount, path)
             pids = _pids(directory) if directory is not None else ()
-            known = (self.process(pid) for pid in pids)
-            if found := [process for process in known if process is not None]:
-                return sorted(found, key=lambda process: (process.began, process.pid))
+            seen = (self.process(pid) for pid in pids)
+            if processes := [process for process in seen if process is not None]:
+                return sorted(processes, key=lambda process: (process.began, process.pid))
         return []
 
     def process(self, pid: int) -> Process | None:
@@ -159,8 +159,8 @@ _ORDER: Sequence[str] = ("cpu", "cpuset", "freezer", "memory", "pids", "cpuacct"
 
 def _rank(controllers: frozenset[str]) -> int:
     """Return the place of a hierarchy: that with the controller cpu is asked first."""
-    known = [number for number, name in enumerate(_ORDER) if name in controllers]
-    return min(known, default=len(_ORDER))
+    ranks = [number for number, name in enumerate(_ORDER) if name in controllers]
+    return min(ranks, default=len(_ORDER))
 
 
 def _is_named(mount: Mount) -> bool:
@@ -190,6 +190,6 @@ def _matching(directory: str, pattern: str) -> Iterator[str]:
             names = []
     for name in names:
         if rest:
-            yield from (f"{name}/{one}" for one in _matching(f"{directory}/{name}", rest))
+            yield from (f"{name}/{path}" for path in _matching(f"{directory}/{name}", rest))
         else:
             yield name

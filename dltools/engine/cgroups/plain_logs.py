@@ -39,15 +39,15 @@ _LINE = re.compile(rb"[^\n\r]*[\n\r]")
 def outputs_of(pids: Iterable[int], root: Path = ROOT) -> list[str]:
     """Return the files into which processes write their output and their errors, as paths of /proc
     that open them; each file once."""
-    found: dict[tuple[int, int], str] = {}
+    outputs: dict[tuple[int, int], str] = {}
     for pid in list(pids)[:_MOST_PROCESSES]:
         for number in _OUTPUTS:
             path = f"{root}/proc/{pid}/fd/{number}"
             with suppress(OSError):
                 status = Path(path).stat()
                 if stat.S_ISREG(status.st_mode) and _is_written(pid, number, root):
-                    found.setdefault((status.st_dev, status.st_ino), path)
-    return list(found.values())[:_MOST_FILES]
+                    outputs.setdefault((status.st_dev, status.st_ino), path)
+    return list(outputs.values())[:_MOST_FILES]
 
 
 def _is_written(pid: int, number: int, root: Path) -> bool:
@@ -82,18 +82,18 @@ class _File:
     def lines(self, data: bytes, *, is_last: bool) -> list[bytes]:
         """Return the lines that end in new data; with the last data, what has no end too."""
         text = self.begun + data
-        found, at = [], 0
+        lines, at = [], 0
         for match in _LINE.finditer(text):
-            found.append(match[0])
+            lines.append(match[0])
             at = match.end()
         rest = text[at:]
         if len(rest) > LONGEST_LINE or (is_last and rest):
-            found.append(rest)
+            lines.append(rest)
             rest = b""
         self.begun = rest
         return [
             line[start : start + LONGEST_LINE]
-            for line in found
+            for line in lines
             for start in range(0, len(line), LONGEST_LINE)
         ]
 
@@ -117,19 +117,19 @@ class PlainLog:
         for file in self._files.values():
             if file.status.st_mtime < since:
                 file.offset = file.status.st_size
-        while found := self.new()[0]:
-            yield found
+        while entries := self.new()[0]:
+            yield entries
 
     def new(self) -> tuple[list[bytes], bool]:
         """Return the entries that have come since, and whether more came than is kept."""
         self._search()
-        found: list[bytes] = []
+        entries: list[bytes] = []
         came = 0
         for file in self._files.values():
             while came < LARGEST_BACKLOG and (data := file.read()):
-                found += self._entries(file, data)
+                entries += self._entries(file, data)
                 came += len(data)
-        return found, came >= LARGEST_BACKLOG
+        return entries, came >= LARGEST_BACKLOG
 
     def rest(self) -> list[bytes]:
         """Return the begins of lines that will have no end."""

@@ -83,9 +83,9 @@ class SlurmJobs(CgroupKind):
     def naming(self, path: str, processes: Sequence[Process]) -> Naming:
         """Return the name that its user has given a job, with its number."""
         number = job_number(path)
-        known = self._names.get(path)
-        if known is not None:
-            return known
+        earlier = self._names.get(path)
+        if earlier is not None:
+            return earlier
         main = self.main_process(processes)
         variables = self._variables(main.pid) if main else {}
         job = variables.get("SLURM_JOB_NAME", "")
@@ -96,10 +96,10 @@ class SlurmJobs(CgroupKind):
             "slurm.user": user,
             "slurm.partition": variables.get("SLURM_JOB_PARTITION", ""),
         }
-        found = Naming(name, {key: text for key, text in labels.items() if text})
+        naming = Naming(name, {key: text for key, text in labels.items() if text})
         if job:
-            self._names[path] = found
-        return found
+            self._names[path] = naming
+        return naming
 
     def main_process(self, processes: Sequence[Process]) -> Process | None:
         """Return the oldest process that is not Slurm's own."""
@@ -138,9 +138,9 @@ class SlurmJobs(CgroupKind):
     def log_files(self, container: Container) -> Sequence[str]:
         """Return the files into which a job's processes write, else that of its StdOut. It has none
         where `srun` prints what the job writes."""
-        found = super().log_files(container)
-        if found or container.state == "exited":
-            return found
+        files = super().log_files(container)
+        if files or container.state == "exited":
+            return files
         with suppress(RefusedError):
             path = self._described(job_number(container.cgroup_path)).get("StdOut", "")
             return [path] if path and path != "/dev/null" else []

@@ -52,22 +52,22 @@ def pod_quota(container: Container) -> float | None:
     return quota_in_cores(asked.get("cpu_quota"), asked.get("cpu_period"))
 
 
-def updates(located: LocatedContainer, wanted: Limits, original: Fields | None) -> Iterator[Fields]:
+def updates(located: LocatedContainer, limits: Limits, original: Fields | None) -> Iterator[Fields]:
     """Yield the updates that may set limits, the likeliest first, with the quota of the journal's
     `original` fields, if given. Raises `RefusedError` for a quota above that of its pod."""
-    wanted = wanted.copy()
-    wanted.pop("cpuset", None)  # it is kubelet's
+    limits = limits.copy()
+    limits.pop("cpuset", None)  # it is kubelet's
     container = located.container
     seen = replace(
         located, container=replace(container, limit_fields=_common(container.limit_fields))
     )
     if original is not None:
         default, *_ = shares_for(DEFAULT_WEIGHT, located.cgroup_version)
-        made = common.restoring_updates(seen, _common(original), wanted, default)
+        made = common.restoring_updates(seen, _common(original), limits, default)
     else:
-        if "cpus" in wanted:
-            wanted["cpus"] = _within_pod(located, wanted["cpus"])
-        made = common.setting_updates(seen, wanted, 0)
+        if "cpus" in limits:
+            limits["cpus"] = _within_pod(located, limits["cpus"])
+        made = common.setting_updates(seen, limits, 0)
     for fields in made:
         yield {_NAMES[name]: value for name, value in fields.items()}
 

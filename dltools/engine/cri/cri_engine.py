@@ -103,10 +103,10 @@ class CriEngine(Engine, Pauses):
         listeds = []
         for container, pod in self._with_pods():
             name = pod_containers.container_name(container.metadata.name, pod.metadata)
-            known = pod_containers.labels_of(container.labels, pod)
+            all_labels = pod_containers.labels_of(container.labels, pod)
             is_named = not names or any(re.search(expression, name) for expression in names)
-            if container.state == _RUNNING and has_labels(known, labels) and is_named:
-                listeds.append(Listed(container.id, name, self._state(container.id, known)))
+            if container.state == _RUNNING and has_labels(all_labels, labels) and is_named:
+                listeds.append(Listed(container.id, name, self._state(container.id, all_labels)))
         return listeds
 
     def _state(self, id_: str, labels: Mapping[str, str]) -> str:
@@ -127,8 +127,8 @@ class CriEngine(Engine, Pauses):
 
     def inspect(self, id_: str) -> Container:
         """Return one container, by id or name."""
-        wanted = self._id_of(id_)
-        answer = self._connection.ask("ContainerStatus", container_id=wanted, verbose=True)
+        container_id = self._id_of(id_)
+        answer = self._connection.ask("ContainerStatus", container_id=container_id, verbose=True)
         pod_id = str(pod_containers.info_of(answer.info).get("sandboxID") or "")
         pod = self._connection.ask("PodSandboxStatus", pod_sandbox_id=pod_id).status
         container = pod_containers.container_of(answer, pod)
@@ -137,9 +137,9 @@ class CriEngine(Engine, Pauses):
         return replace(container, state="paused") if is_paused else container
 
     def _list(self) -> list[messages.Container]:
-        found = list(self._connection.ask("ListContainers").containers)
-        self._cgroups.keep({one.id for one in found})
-        return found
+        containers = list(self._connection.ask("ListContainers").containers)
+        self._cgroups.keep({container.id for container in containers})
+        return containers
 
     def _with_pods(self) -> Iterator[tuple[messages.Container, messages.PodSandbox]]:
         """Yield all containers with their pods, but for those whose pod has just come or gone."""
@@ -153,9 +153,9 @@ class CriEngine(Engine, Pauses):
         if "/" not in text:
             return text
         named = [
-            one
-            for one, pod in self._with_pods()
-            if pod_containers.container_name(one.metadata.name, pod.metadata) == text
+            container
+            for container, pod in self._with_pods()
+            if pod_containers.container_name(container.metadata.name, pod.metadata) == text
         ]
         if not named:
             raise GoneError(f"no container is called {text}")
@@ -216,30 +216,30 @@ class _Cgroups:
         if container.state != "running":
             self._known.pop(container.id, None)
             return None
-        found = cgroup.of_process(container.pid, self._mounts, container_id=container.id)
-        found = found or self._of_the_rest(container)
-        if found is not None:
-            self._known[container.id] = found
-        return found
+        group = cgroup.of_process(container.pid, self._mounts, container_id=container.id)
+        group = group or self._of_the_rest(container)
+        if group is not None:
+            self._known[container.id] = group
+        return group
 
     def _of_the_rest(self, container: Container) -> Cgroup | None:
         """Return the cgroup of a container whose first process is ending, and has left it: if the
         others were frozen meanwhile, they can only end when they are thawed."""
-        known = self._known.get(container.id)
-        if known is not None and known.exists:
-            return known
+        earlier = self._known.get(container.id)
+        if earlier is not None and earlier.exists:
+            return earlier
         spec = container.native.get("runtimeSpec") or {}
         path = str((spec.get("linux") or {}).get("cgroupsPath") or "")
-        found = cgroup.at_path(path, self._mounts) if path.startswith("/") else None
-        return found if found is not None and found.exists else None
+        group = cgroup.at_path(path, self._mounts) if path.startswith("/") else None
+        return group if group is not None and group.exists else None
 
     def __contains__(self, id_: str) -> bool:
         return id_ in self._known
 
     def freezer(self, id_: str) -> Directory | None:
         """Return the freezer of a container that was found before."""
-        found = self._known.get(id_)
-        return found.directory("freezer") if found else None
+        group = self._known.get(id_)
+        return group.directory("freezer") if group else None
 
     def keep(self, ids: set[str]) -> None:
         """Forget the others; also called where events are looked for, in another thread."""

@@ -46,10 +46,10 @@ def labels_of(
     annotations: Mapping[str, str] | None = None,
 ) -> dict[str, str]:
     """Return the labels of a container: its own, its pod's, and what annotations add."""
-    found = {**pod.labels}
+    labels = {**pod.labels}
     for given in (pod.annotations, annotations or {}):
-        found |= {key: value for key, value in given.items() if key.startswith(PREFIX)}
-    return {**found, **own}
+        labels |= {key: value for key, value in given.items() if key.startswith(PREFIX)}
+    return {**labels, **own}
 
 
 def container_of(
@@ -123,13 +123,13 @@ def _network(pod: messages.PodSandboxStatus, annotations: Mapping[str, str]) -> 
 def _ports(text: str) -> frozenset[int]:
     """Return the TCP ports that kubelet's annotation names."""
     try:
-        found = json.loads(text) if text else []
+        ports = json.loads(text) if text else []
         return frozenset(
-            int(one["containerPort"]) for one in found if one.get("protocol", "TCP") == "TCP"
+            int(port["containerPort"]) for port in ports if port.get("protocol", "TCP") == "TCP"
         )
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
         return frozenset()
 
 
-def _texts(found: Any) -> Sequence[str]:
-    return [str(one) for one in found] if isinstance(found, list) else []
+def _texts(words: Any) -> Sequence[str]:
+    return [str(word) for word in words] if isinstance(words, list) else []

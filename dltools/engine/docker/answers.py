@@ -166,16 +166,16 @@ def _host_end(bound: Mapping[str, str]) -> str:
 def _mounts(raw: Mapping[str, Any]) -> tuple[Mount, ...]:
     """Return the binds and volumes of a container."""
     config = raw.get("HostConfig") or {}
-    named = {one.get("Target", "") for one in config.get("Mounts") or [] if one.get("Source")}
+    named = {mount.get("Target", "") for mount in config.get("Mounts") or [] if mount.get("Source")}
     named |= {bind.partition(":")[2].partition(":")[0] for bind in config.get("Binds") or []}
     return tuple(
         Mount(
-            one["Destination"],
-            one.get("Name", "") if one["Type"] == "volume" else "",
-            one["Destination"] in named,
+            mount["Destination"],
+            mount.get("Name", "") if mount["Type"] == "volume" else "",
+            mount["Destination"] in named,
         )
-        for one in raw.get("Mounts") or []
-        if one.get("Type") in ("bind", "volume")
+        for mount in raw.get("Mounts") or []
+        if mount.get("Type") in ("bind", "volume")
     )
 
 
@@ -242,31 +242,31 @@ def usage_of(stats: Mapping[str, Any]) -> Usage:
 
 def _network(stats: Mapping[str, Any]) -> Transfer:
     """Return the bytes received and sent on all interfaces."""
-    found = stats.get("networks")
-    if not isinstance(found, Mapping):
+    networks = stats.get("networks")
+    if not isinstance(networks, Mapping):
         return Transfer()
-    ports = [port for port in found.values() if isinstance(port, Mapping)]
+    ports = [port for port in networks.values() if isinstance(port, Mapping)]
     return Transfer(
         sum(_count(port.get("rx_bytes")) or 0 for port in ports),
         sum(_count(port.get("tx_bytes")) or 0 for port in ports),
     )
 
 
-def _memory(found: Mapping[str, Any]) -> MemoryUsage:
+def _memory(memory: Mapping[str, Any]) -> MemoryUsage:
     """Return memory; the names of its parts differ between cgroup versions 1 and 2."""
-    parts = table_in(found, "stats")
+    parts = table_in(memory, "stats")
 
     def part(*names: str) -> int | None:
         return next((count for n in names if (count := _count(parts.get(n))) is not None), None)
 
-    used, inactive = _count(found.get("usage")), part("total_inactive_file", "inactive_file")
+    used, inactive = _count(memory.get("usage")), part("total_inactive_file", "inactive_file")
     return MemoryUsage(
         used=used,
         working_set=None if used is None or inactive is None else max(0, used - inactive),
         anon=part("total_rss", "anon"),
         file=part("total_cache", "file"),
         shmem=part("total_shmem", "shmem"),
-        limit=_count(found.get("limit")) or None,
+        limit=_count(memory.get("limit")) or None,
     )
 
 

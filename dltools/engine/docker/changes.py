@@ -97,19 +97,19 @@ class DockerLimits(WritesLimits):
 
     def update_limits(self, change: LimitChange) -> None:
         """Set CPU limits by an update, and the quota of the original fields."""
-        located, wanted = change.located, change.wanted
+        located, limits = change.located, change.wanted
         if change.original is None:
-            self._update_until(change, setting_updates(located, wanted, self.cpus))
+            self._update_until(change, setting_updates(located, limits, self.cpus))
             return
         original, shares = change.original.fields, self.default_shares
         equivalent = equivalent_original(located, original, self.cpus)
         try:
-            self._update_until(change, restoring_updates(located, original, wanted, shares))
+            self._update_until(change, restoring_updates(located, original, limits, shares))
         except RefusedError:
             if not equivalent:
                 raise
             equivalent |= {"CpuShares": original.get("CpuShares")}
-            self._update_until(change, restoring_updates(located, equivalent, wanted, shares))
+            self._update_until(change, restoring_updates(located, equivalent, limits, shares))
 
     def _update_until(self, change: LimitChange, updates: Iterable[Fields]) -> Fields:
         """Make updates until one is in force, and return it."""

@@ -94,12 +94,12 @@ class DockerEngine(Engine):
         given = {key: values for key, values in filters.items() if values}
         params = {"filters": json.dumps(given)} if given else {}
         with understood():
-            return [listed_of(one) for one in self._transport.json("GET", LIST, params)]
+            return [listed_of(raw) for raw in self._transport.json("GET", LIST, params)]
 
     def ids(self) -> set[str]:
         """Return the ids of all containers, those that do not run too."""
         with understood():
-            return {str(one["Id"]) for one in self._transport.json("GET", LIST, {"all": 1})}
+            return {str(raw["Id"]) for raw in self._transport.json("GET", LIST, {"all": 1})}
 
     def inspect(self, id_: str) -> Container:
         """Return one container, by id or name."""
@@ -119,9 +119,9 @@ class DockerEngine(Engine):
     def usage(self, id_: str) -> Usage | None:
         """Return a container's counters, None where the engine tells none."""
         params = {"stream": "false", "one-shot": "true"}
-        found = self._transport.json("GET", f"{path_of(id_)}/stats", params)
+        stats = self._transport.json("GET", f"{path_of(id_)}/stats", params)
         with understood():
-            return usage_of(found) if isinstance(found, dict) and found else None
+            return usage_of(stats) if isinstance(stats, dict) and stats else None
 
     def logs(self, container: Container, since: float) -> Iterator[list[bytes]]:
         """Yield what a container has logged since a time (seconds since the epoch), as it comes.
@@ -170,8 +170,8 @@ def _capabilities(info: Mapping[str, Any]) -> Capabilities:
     each update with a warning, and changes nothing."""
     if info.get("CgroupDriver") != "none":
         return ALL_CAPABILITIES
-    said = [str(one).removeprefix("WARNING: ") for one in info.get("Warnings") or ()]
-    why = next((one for one in said if "rootless" in one.lower()), _NO_CGROUPS)
+    said = [str(warning).removeprefix("WARNING: ") for warning in info.get("Warnings") or ()]
+    why = next((warning for warning in said if "rootless" in warning.lower()), _NO_CGROUPS)
     return Capabilities(frozenset(), pauses=False, creates=False, why=why)
 
 

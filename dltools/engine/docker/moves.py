@@ -75,8 +75,8 @@ class DockerMoves(Moves, Delivers):
 
     def set_restart(self, id_: str, policy: Fields | None) -> None:
         """Set when the engine starts a container again by itself; None: never."""
-        wanted = NO_RESTART if policy is None else policy
-        self._changes.make(id_, "update", {"RestartPolicy": wanted})
+        restart = NO_RESTART if policy is None else policy
+        self._changes.make(id_, "update", {"RestartPolicy": restart})
 
     def has_task_of(self, service_id: str) -> bool:
         """Tell whether a task of a Swarm service runs here."""
@@ -85,8 +85,8 @@ class DockerMoves(Moves, Delivers):
 
     def image_id(self, name: str) -> str | None:
         """Return the id of an image, None where it is absent."""
-        found = self._known(f"/images/{quoted(name)}/json")
-        return found and str(found["Id"])
+        image = self._known(f"/images/{quoted(name)}/json")
+        return image and str(image["Id"])
 
     def has_volume(self, name: str) -> bool:
         """Tell whether there is a volume of a name."""

@@ -70,7 +70,7 @@ def _tls(settings: Mapping[str, Any]) -> ssl.SSLContext:
     made = ssl.create_default_context(cafile=authority if is_asked and authority.exists() else None)
     if is_asked and not settings["is_checked"]:
         made.check_hostname, made.verify_mode = False, ssl.CERT_NONE
-    if is_asked and any(one.exists() for one in pair):
+    if is_asked and any(path.exists() for path in pair):
         made.load_cert_chain(*pair)
     return made
 

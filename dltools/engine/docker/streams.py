@@ -151,9 +151,9 @@ class EntrySplitter:
         if self.fault:
             return []
         data = self._rest + data
-        found, end, self.fault = (*_cut_lines(data), "") if self._has_lines else _cut_frames(data)
+        entries, end, self.fault = (*_cut_lines(data), "") if self._has_lines else _cut_frames(data)
         self._rest = b"" if self.fault else data[end:]
-        return found
+        return entries
 
     def end(self) -> list[bytes]:
         """Return a terminal's last line, if it has no end. A frame without its end is a fault."""
@@ -246,30 +246,30 @@ class FollowedLog(LogFlow):
 
 def _cut_lines(data: bytes) -> tuple[list[bytes], int]:
     """Return the lines, with their ends, and where the last of them ends."""
-    found, start, size = [], 0, len(data)
+    lines, start, size = [], 0, len(data)
     while (at := data.find(b"\n", start)) >= 0 or size - start > LONGEST_ENTRY:
         end = at + 1 if at >= 0 else size
-        found.append(data[start:end])
+        lines.append(data[start:end])
         start = end
-    return found, start
+    return lines, start
 
 
 def _cut_frames(data: bytes) -> tuple[list[bytes], int, str]:
     """Return the payloads of whole frames, where the last of them ends, and what is wrong with the
     next one, "" for nothing."""
-    found: list[bytes] = []
+    entries: list[bytes] = []
     start, size = 0, len(data)
     while size - start >= _HEAD:
         stream, payload = data[start], start + _HEAD
         length = int.from_bytes(data[start + 4 : payload], "big")
         if data[start + 1 : start + 4] != b"\0\0\0" or length > LONGEST_ENTRY or stream > _ERROR:
-            return found, start, "the engine's answer is not a log"
+            return entries, start, "the engine's answer is not a log"
         end = payload + length
         if end > size:
             break
         if stream == _ERROR:
             said = data[payload:end].decode(errors="replace")
-            return found, start, " ".join(said.split()) or "the engine failed to read it"
-        found.append(data[payload:end])
+            return entries, start, " ".join(said.split()) or "the engine failed to read it"
+        entries.append(data[payload:end])
         start = end
-    return found, start, ""
+    return entries, start, ""

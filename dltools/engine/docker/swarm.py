@@ -41,23 +41,23 @@ class Swarm:
         return _service(self._raw(id_))
 
     def _raw(self, id_: str) -> Mapping[str, Any]:
-        found: Mapping[str, Any] = self._transport.json("GET", f"/services/{quote(id_, safe='')}")
-        return found
+        service: Mapping[str, Any] = self._transport.json("GET", f"/services/{quote(id_, safe='')}")
+        return service
 
     def tasks(self, service_id: str) -> list[Task]:
         """Return the tasks that the manager remembers of a service, also those that have ended."""
         filters = json.dumps({"service": [service_id]})
-        found = self._transport.json("GET", "/tasks", {"filters": filters}) or []
-        return [_task(one) for one in found]
+        tasks = self._transport.json("GET", "/tasks", {"filters": filters}) or []
+        return [_task(task) for task in tasks]
 
     def node(self, id_: str) -> Node:
         """Return one node."""
-        found: Mapping[str, Any] = self._transport.json("GET", f"/nodes/{quote(id_, safe='')}")
-        state, spec = found.get("Status") or {}, found.get("Spec") or {}
+        node: Mapping[str, Any] = self._transport.json("GET", f"/nodes/{quote(id_, safe='')}")
+        state, spec = node.get("Status") or {}, node.get("Spec") or {}
         return Node(
             str(state.get("State")),
             str(spec.get("Availability")),
-            lambda constraint: contradicts(constraint, found),
+            lambda constraint: contradicts(constraint, node),
         )
 
     def change(
@@ -128,8 +128,8 @@ def contradicts(constraint: str, node: Mapping[str, Any]) -> bool:
     """Tell whether a placement constraint forbids a node, which is in Docker's words. One of a kind
     that is unknown forbids none."""
     for operator, is_equal in (("!=", False), ("==", True)):
-        key, found, wanted = constraint.partition(operator)
-        if found:
+        key, sign, wanted = constraint.partition(operator)
+        if sign:
             value = _value(key.strip(), node)
             return value is not None and (value.lower() == wanted.strip().lower()) is not is_equal
     return False
@@ -139,15 +139,15 @@ def _value(key: str, node: Mapping[str, Any]) -> str | None:
     """Return what a node has for the key of a constraint, None for a key that is unknown."""
     spec, said = node.get("Spec") or {}, node.get("Description") or {}
     platform = said.get("Platform") or {}
-    known = {
+    facts = {
         "node.id": node.get("ID"),
         "node.hostname": said.get("Hostname"),
         "node.role": spec.get("Role"),
         "node.platform.os": platform.get("OS"),
         "node.platform.arch": platform.get("Architecture"),
     }
-    if key in known:
-        return str(known[key] or "")
+    if key in facts:
+        return str(facts[key] or "")
     engine = said.get("Engine") or {}
     named = {"node.labels.": spec.get("Labels"), "engine.labels.": engine.get("Labels")}
     for prefix, labels in named.items():

@@ -43,17 +43,17 @@ class Locator:
 
     def locate(self, container: Container) -> LocatedContainer:
         """Find a container's cgroup, which exists while the container runs on this machine."""
-        found = cgroup.of_container(
+        group = cgroup.of_container(
             container.pid, container.id, container.cgroup_path, self._mounts
         )
         every_cpu = format_cpus(range(max(1, self._engine.cpus)))
-        if found is None:
+        if group is None:
             return LocatedContainer(container, None, float(self._engine.cpus), every_cpu)
-        shared = host.shared_cgroups([found], self._mounts)
+        shared = host.shared_cgroups([group], self._mounts)
         usable = host.usable_cpus(shared) or float(self._engine.cpus)
         cpu_lists = (directory.cpuset() for directory in shared.cpuset)
         return LocatedContainer(
-            container, found, usable, next((text for text in cpu_lists if text), every_cpu)
+            container, group, usable, next((text for text in cpu_lists if text), every_cpu)
         )
 
 
@@ -107,17 +107,17 @@ def current_settings(engine: Engine, located: LocatedContainer) -> Limits:
     return settings_in_force(replace(located, container=container, cgroup=None))
 
 
-def attainable_settings(located: LocatedContainer, wanted: Mapping[str, Any]) -> Limits:
+def attainable_settings(located: LocatedContainer, settings: Mapping[str, Any]) -> Limits:
     """Return settings as the kernel can hold them: no quota instead of one of all CPUs or more,
     and on cgroup version 2 the nearest weight of its own scale."""
     limits: Limits = {}
-    if "cpus" in wanted:
-        limits["cpus"] = _quota(wanted["cpus"], located)
-    if "weight" in wanted:
-        weight, is_v2 = wanted["weight"], located.cgroup_version == 2
+    if "cpus" in settings:
+        limits["cpus"] = _quota(settings["cpus"], located)
+    if "weight" in settings:
+        weight, is_v2 = settings["weight"], located.cgroup_version == 2
         limits["weight"] = weight_from_v2(weight_to_v2(weight)) if is_v2 else weight
-    if "cpuset" in wanted:
-        limits["cpuset"] = wanted["cpuset"]
+    if "cpuset" in settings:
+        limits["cpuset"] = settings["cpuset"]
     return limits
 
 
@@ -126,9 +126,9 @@ def _quota(cores: float | None, located: LocatedContainer) -> float | None:
     return None if cores is None or cores >= located.usable_cpus else cores
 
 
-def out_of_bounds(wanted: Mapping[str, Any]) -> str | None:
+def out_of_bounds(settings: Mapping[str, Any]) -> str | None:
     """Return why the kernel cannot enforce a quota or a weight, None if it can."""
-    cpus, weight = wanted.get("cpus"), wanted.get("weight", LEAST_SHARES)
+    cpus, weight = settings.get("cpus"), settings.get("weight", LEAST_SHARES)
     if cpus is not None and not (_is_number(cpus) and cpus >= LEAST_CPUS):
         return f"cpus {cpus!r} is not a number of at least {LEAST_CPUS:g} cores"
     if not (_is_number(weight) and _is_weight(weight)):

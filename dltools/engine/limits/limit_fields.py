@@ -42,17 +42,17 @@ def recorded_limits(fields: Mapping[str, Any], default_shares: int = 0) -> Limit
 
 
 def setting_updates(
-    located: LocatedContainer, wanted: Limits, engine_cpus: int
+    located: LocatedContainer, limits: Limits, engine_cpus: int
 ) -> Iterator[dict[str, Any]]:
     """Yield the updates that may set limits, the likeliest first."""
     fields: dict[str, Any] = {}
-    if "cpus" in wanted:
-        fields |= _quota_fields(located.container.limit_fields, wanted["cpus"], engine_cpus)
-    yield from _with_the_rest(located, wanted, fields)
+    if "cpus" in limits:
+        fields |= _quota_fields(located.container.limit_fields, limits["cpus"], engine_cpus)
+    yield from _with_the_rest(located, limits, fields)
 
 
 def restoring_updates(
-    located: LocatedContainer, original: Mapping[str, Any], wanted: Limits, default_shares: int
+    located: LocatedContainer, original: Mapping[str, Any], limits: Limits, default_shares: int
 ) -> Iterator[dict[str, Any]]:
     """Yield the updates that may restore original fields, and set the weight and CPU list that are
     wanted. An update cannot say "no shares": `default_shares` have the same effect. A quota that is
@@ -73,9 +73,9 @@ def restoring_updates(
     directory = located.controller("cpu")
     if directory is None and not is_recorded:  # the record alone counts, as at its next start
         fields["CpuShares"] = shares or default_shares
-    if directory is None or (is_recorded and directory.weight() == wanted.get("weight")):
-        wanted = {"cpuset": wanted["cpuset"]} if "cpuset" in wanted else {}
-    yield from _with_the_rest(located, wanted, fields, shares)
+    if directory is None or (is_recorded and directory.weight() == limits.get("weight")):
+        limits = {"cpuset": limits["cpuset"]} if "cpuset" in limits else {}
+    yield from _with_the_rest(located, limits, fields, shares)
 
 
 def _has_quota_of(located: LocatedContainer, original: Mapping[str, Any]) -> bool:
@@ -121,17 +121,17 @@ def _quota_fields(
 
 
 def _with_the_rest(
-    located: LocatedContainer, wanted: Limits, fields: dict[str, Any], known_shares: int = 0
+    located: LocatedContainer, limits: Limits, fields: dict[str, Any], known_shares: int = 0
 ) -> Iterator[dict[str, Any]]:
     """Yield the fields of a quota with those of the other limits: one for each way in which the
     weight may be meant. `known_shares` may be what it was set with, 0 if nothing was."""
-    if "cpuset" in wanted:  # the engine wants all CPUs named
-        fields = {**fields, "CpusetCpus": wanted["cpuset"] or located.usable_cpu_list}
-    if "weight" not in wanted:
+    if "cpuset" in limits:  # the engine wants all CPUs named
+        fields = {**fields, "CpusetCpus": limits["cpuset"] or located.usable_cpu_list}
+    if "weight" not in limits:
         yield fields
         return
-    known = (known_shares,) if known_shares and located.cgroup_version != 1 else ()
-    for shares in (*known, *shares_for(wanted["weight"], located.cgroup_version)):
+    recorded = (known_shares,) if known_shares and located.cgroup_version != 1 else ()
+    for shares in (*recorded, *shares_for(limits["weight"], located.cgroup_version)):
         yield {**fields, "CpuShares": shares}
 
 

@@ -158,14 +158,14 @@ class WritesLimits(SetsLimits):
 
     def _set(self, change: LimitChange) -> None:
         """Set limits. An update may lead systemd to write again what it knows of the others."""
-        located, wanted = change.located, change.wanted
+        located, limits = change.located, change.wanted
         in_files = _names_in_files(located, self.leaves_record)
         with _refused(located.container):
-            write_settings(located, only(wanted, in_files))
-        if others := only(wanted, wanted.keys() - in_files):
+            write_settings(located, only(limits, in_files))
+        if others := only(limits, limits.keys() - in_files):
             self.update_limits(change._replace(wanted=others))
             with _refused(located.container):
-                write_settings(located, only(wanted, in_files))
+                write_settings(located, only(limits, in_files))
 
     def update_limits(self, change: LimitChange) -> None:
         """Set CPU limits by an update, and the quota of the original fields."""

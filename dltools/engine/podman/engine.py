@@ -125,8 +125,8 @@ class PodmanLimits(DockerLimits):
 
     def update(self, id_: str, fields: Fields) -> list[str]:
         """Set limits, under Docker's names. Podman warns of nothing."""
-        wanted = {_NAMES[name]: value for name, value in fields.items()}
-        self._transport.json("POST", f"/libpod{path_of(id_)}/update", body={"cpu": wanted})
+        limits = {_NAMES[name]: value for name, value in fields.items()}
+        self._transport.json("POST", f"/libpod{path_of(id_)}/update", body={"cpu": limits})
         return []
 
     def _update_until(self, change: LimitChange, updates: Iterable[Fields]) -> Fields:
