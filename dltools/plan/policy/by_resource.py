@@ -42,7 +42,7 @@ def decide_apart(
         policy.decide(replace(cluster, hosts={host.name: part}), parameters, state)
         for part in parts
     ]
-    allocations = {key: one for part in decisions for key, one in part.allocations.items()}
+    allocations = {key: value for part in decisions for key, value in part.allocations.items()}
     changes = {part.interval_change for part in decisions}
     change = min(changes) if len(changes) == 1 else IntervalChange.KEEP
     kept = {key: value for part in decisions for key, value in part.state.items()}

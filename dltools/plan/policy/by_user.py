@@ -21,10 +21,10 @@ from dltools.plan.signals.job import Job
 
 def by_user(jobs: Iterable[Job]) -> dict[str, list[Job]]:
     """Return the jobs of each user, by name."""
-    found: dict[str, list[Job]] = {}
+    users: dict[str, list[Job]] = {}
     for job in jobs:
-        found.setdefault(job.user, []).append(job)
-    return dict(sorted(found.items()))
+        users.setdefault(job.user, []).append(job)
+    return dict(sorted(users.items()))
 
 
 def are_of_one_user(jobs: Sequence[Job]) -> bool:
@@ -36,12 +36,12 @@ def user_shares(jobs: Sequence[Job], shares: Mapping[str, float]) -> dict[str, f
     """Return shares that sum to 1. Each user gets the same; a user's jobs get in proportion to
     share times priority."""
     users = by_user(job for job in jobs if job.id in shares)
-    found: dict[str, float] = {}
+    scaled: dict[str, float] = {}
     for own in users.values():
         amounts = {job.id: shares[job.id] * job.priority for job in own}
         total = math.fsum(amounts.values()) * len(users)
-        found |= {key: amount / total for key, amount in amounts.items()}
-    return found
+        scaled |= {key: amount / total for key, amount in amounts.items()}
+    return scaled
 
 
 class FairAmongUsers:
@@ -78,14 +78,14 @@ class FairAmongUsers:
 
 
 def _shared(jobs: Sequence[Job], allocations: Mapping[str, Allocation]) -> dict[str, Allocation]:
-    found = {job.id: allocations[job.id] for job in jobs if job.id in allocations}
-    given = {key: one.share for key, one in found.items() if one.share is not None}
+    shared = {job.id: allocations[job.id] for job in jobs if job.id in allocations}
+    given = {key: old.share for key, old in shared.items() if old.share is not None}
     shares = user_shares(jobs, given)
     users = by_user(job for job in jobs if job.id in given)
     for user, own in users.items():
         whose = f"user {user}" if user else "jobs of no user"
         for job in own:
-            reason = f"{found[job.id].reason}; {whose}: {1 / len(users):.3g} of the host"
-            one = replace(found[job.id], share=shares[job.id], reason=reason, unlimited=False)
-            found[job.id] = one
-    return found
+            reason = f"{shared[job.id].reason}; {whose}: {1 / len(users):.3g} of the host"
+            new = replace(shared[job.id], share=shares[job.id], reason=reason, unlimited=False)
+            shared[job.id] = new
+    return shared

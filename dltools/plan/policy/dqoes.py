@@ -56,7 +56,7 @@ CLASSES = (
     JobClass(UNDER, "under-performing", "slower than its target by more than alpha"),
     JobClass(UNKNOWN, "unknown", "no response time in the last interval"),
 )
-_WORDS = {one.name: one.word for one in CLASSES}
+_WORDS = {job_class.name: job_class.word for job_class in CLASSES}
 
 
 _COST_INTERVALS = 5
@@ -253,8 +253,8 @@ def _present_shares(host: HostState, jobs: Sequence[Job]) -> dict[str, float]:
     shares are scaled to sum to 1 (ours)."""
     n = len(jobs)
     old = {key: allocation.share for key, allocation in host.previous.items()}
-    known = {job.id: share for job in jobs if (share := old.get(job.id)) is not None}
-    shares = {job.id: known.get(job.id, 1 / n) for job in jobs}
+    last = {job.id: share for job in jobs if (share := old.get(job.id)) is not None}
+    shares = {job.id: last.get(job.id, 1 / n) for job in jobs}
     managed = {key for key, share in old.items() if share is not None}
     total = math.fsum(shares.values())
     if set(shares) == managed or total <= 0:
@@ -265,9 +265,9 @@ def _present_shares(host: HostState, jobs: Sequence[Job]) -> dict[str, float]:
 def _latency_metrics(job: Job) -> list[str]:
     """Return the metrics that a model may be judged by, best first: the one that the label
     `dltools.metric` names, else its response times. Each has had a finite value."""
-    wanted = job.labels.get(METRIC)
-    if wanted:
-        return [wanted] if has_values(job, wanted) else []
+    metric = job.labels.get(METRIC)
+    if metric:
+        return [metric] if has_values(job, metric) else []
     return metric_names.latencies(name for name in job.progress.metrics if has_values(job, name))
 
 
@@ -289,8 +289,8 @@ def _why_left_alone(job: Job) -> str:
         return "no response-time target: left alone"
     named = (name for name in sorted(job.progress.metrics) if has_values(job, name))
     reported = ", ".join(named) or "values that are not finite"
-    wanted = job.labels.get(METRIC) or "latency"
-    return f"no {wanted} yet, only {reported}: left alone until it reports one"
+    metric = job.labels.get(METRIC) or "latency"
+    return f"no {metric} yet, only {reported}: left alone until it reports one"
 
 
 def _reason(model: Model, share: float, note: str) -> str:
@@ -386,12 +386,12 @@ def direct_shares(models: Sequence[Model], alpha: float, room: float = 1.0) -> N
     needs = {model.job.id: max(floor, model.need) for model in models}
     total = math.fsum(needs.values())
     if total <= room * (1.0 + alpha):
-        known = [model for model in models if model.latency is not None and model.demand]
+        measured = [model for model in models if model.latency is not None and model.demand]
         shares = {model.job.id: model.share for model in models}
-        shares |= {model.job.id: _corrected(model, needs[model.job.id]) for model in known}
-        wanted = math.fsum(shares[model.job.id] for model in known)
+        shares |= {model.job.id: _corrected(model, needs[model.job.id]) for model in measured}
+        wanted = math.fsum(shares[model.job.id] for model in measured)
         kept = math.fsum(shares.values()) - wanted
-        for model in known:
+        for model in measured:
             share = shares[model.job.id] * (min(room, total) - kept) / wanted
             shares[model.job.id] = max(floor, share)
         within = "" if total <= room else ", within alpha"

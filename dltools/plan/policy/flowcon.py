@@ -46,7 +46,7 @@ _KEPT_INTERVALS = 4
 """Number of intervals for which a slow job of unknown growth keeps its class (ours)."""
 
 _RANKS = {NEW: 0, WATCHING: 1, COMPLETING: 2}
-_WORDS = {one.name: one.word for one in CLASSES}
+_WORDS = {job_class.name: job_class.word for job_class in CLASSES}
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,14 +90,14 @@ class FlowCon:
         }
         before, classes = dict[str, str](), dict[str, str]()
         for job in host.jobs:
-            allocation, found = host.previous.get(job.id), growths[job.id]
+            allocation, rate = host.previous.get(job.id), growths[job.id]
             is_new = allocation is None or _is_forgotten(cluster, unknown.get(job.run_id))
             before[job.id] = NEW if allocation is None or is_new else allocation.job_class
-            efficiency = None if found.is_early else found.efficiency
+            efficiency = None if rate.is_early else rate.efficiency
             classes[job.id] = transition(before[job.id], efficiency, parameters.alpha)
         memory = {**state, host.name: unknown}
         if all(job_class == COMPLETING for job_class in classes.values()):
-            allocations = {key: _alone(found) for key, found in growths.items()}
+            allocations = {key: _alone(rate) for key, rate in growths.items()}
             gain = "none: every job is completing"
             return Decision(allocations, memory, IntervalChange.DOUBLE, gain=gain)
         allocations = {
@@ -112,17 +112,17 @@ FLOWCON = FlowCon()
 
 def _growth(job: Job, cluster: Cluster, parameters: Parameters) -> Growth:
     cpus, now, interval_s = cluster.host.cpus, cluster.now, cluster.interval_s
-    found = growth(job, now, interval_s, cpus, signed=parameters.signed)
-    if found.efficiency is not None or not parameters.early:
-        return found
+    rate = growth(job, now, interval_s, cpus, signed=parameters.signed)
+    if rate.efficiency is not None or not parameters.early:
+        return rate
     early = early_growth(job, now, interval_s, cpus, signed=parameters.signed)
-    return found if early is None or early.efficiency is None else early
+    return rate if early is None or early.efficiency is None else early
 
 
-def _alone(found: Growth) -> Allocation:
+def _alone(rate: Growth) -> Allocation:
     """Return what a job gets for which no other makes room."""
-    reason = f"all completing, none makes room; {_numbers(found)}"
-    return Allocation(1.0, COMPLETING, reason, signal_of(found), unlimited=True)
+    reason = f"all completing, none makes room; {_numbers(rate)}"
+    return Allocation(1.0, COMPLETING, reason, signal_of(rate), unlimited=True)
 
 
 def _allocation(
@@ -133,22 +133,22 @@ def _allocation(
     host: HostState,
     parameters: Parameters,
 ) -> Allocation:
-    found, old = growths[key], host.previous.get(key)
-    known = [g.efficiency for g in growths.values() if g.efficiency is not None]
+    rate, old = growths[key], host.previous.get(key)
+    rates = [g.efficiency for g in growths.values() if g.efficiency is not None]
     least = limit(COMPLETING, 0.0, 1.0, len(growths))
-    share = limit(job_class, found.efficiency, math.fsum(known), len(growths))
+    share = limit(job_class, rate.efficiency, math.fsum(rates), len(growths))
     if share is not None and least is not None:
-        if job_class == COMPLETING and len(known) < len(growths):
+        if job_class == COMPLETING and len(rates) < len(growths):
             share = least
         elif job_class == NEW and parameters.floor:
             share = max(share, least)
-    reason = _reason(before, job_class, found, parameters.alpha, share)
+    reason = _reason(before, job_class, rate, parameters.alpha, share)
     unlimited = False
     if share is None:
-        unlimited = old is None or old.unlimited or (job_class == NEW and found.efficiency is None)
+        unlimited = old is None or old.unlimited or (job_class == NEW and rate.efficiency is None)
         share = 1.0 if old is None or unlimited else old.share
     return Allocation(
-        share, job_class, reason, signal_of(found), unlimited=unlimited, rank=_RANKS[job_class]
+        share, job_class, reason, signal_of(rate), unlimited=unlimited, rank=_RANKS[job_class]
     )
 
 
@@ -190,20 +190,20 @@ def limit(job_class: str, efficiency: float | None, total: float, n: int) -> flo
     return min(part, 1.0)
 
 
-def _reason(before: str, after: str, found: Growth, alpha: float, share: float | None) -> str:
+def _reason(before: str, after: str, rate: Growth, alpha: float, share: float | None) -> str:
     word = _WORDS[after]
     kept = "; share kept" if share is None else ""
-    if found.efficiency is None:
-        return f"{word}: {_numbers(found)}{'' if after == NEW else kept}"
-    if found.is_early:
-        return f"{word}: {_numbers(found)}"
-    relation = "<" if found.efficiency < alpha else ">="
+    if rate.efficiency is None:
+        return f"{word}: {_numbers(rate)}{'' if after == NEW else kept}"
+    if rate.is_early:
+        return f"{word}: {_numbers(rate)}"
+    relation = "<" if rate.efficiency < alpha else ">="
     moved = f" ({before} to {after})" if before != after else ""
-    return f"{word}{moved}: {_numbers(found)} {relation} alpha {alpha:g}{kept}"
+    return f"{word}{moved}: {_numbers(rate)} {relation} alpha {alpha:g}{kept}"
 
 
-def _numbers(found: Growth) -> str:
-    if found.efficiency is None:
-        return f"growth efficiency unknown ({found.note})"
-    note = f" ({found.note})" if found.note else ""
-    return f"growth efficiency {found.efficiency:.3g} of {found.metric}{found.per}{note}"
+def _numbers(rate: Growth) -> str:
+    if rate.efficiency is None:
+        return f"growth efficiency unknown ({rate.note})"
+    note = f" ({rate.note})" if rate.note else ""
+    return f"growth efficiency {rate.efficiency:.3g} of {rate.metric}{rate.per}{note}"

@@ -144,7 +144,7 @@ class HostState:
         """Return a part of the host, as if it were one: so many CPUs, or devices, and some jobs."""
         ids = {job.id for job in jobs}
         own = tuple(job for job in self.jobs if job.id in ids)
-        previous = {key: one for key, one in self.previous.items() if key in ids}
+        previous = {key: allocation for key, allocation in self.previous.items() if key in ids}
         return replace(self, cpus=cpus, jobs=own, previous=previous)
 
 
@@ -229,5 +229,5 @@ class Policy(Protocol):
 
 def classes_of(policy: Policy) -> tuple[JobClass, ...]:
     """Return the classes that a policy puts jobs into, () where it names none."""
-    found: tuple[JobClass, ...] = getattr(policy, "classes", ())
-    return found
+    classes: tuple[JobClass, ...] = getattr(policy, "classes", ())
+    return classes

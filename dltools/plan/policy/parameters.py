@@ -51,8 +51,8 @@ def build(cls: type[P], given: Mapping[str, object]) -> P:
     values: dict[str, Value] = {}
     for name, value in given.items():
         if name not in fields:
-            known = ", ".join(fields) or "none"
-            raise ConfigError(f"unknown parameter {name!r}; this policy has: {known}")
+            own_names = ", ".join(fields) or "none"
+            raise ConfigError(f"unknown parameter {name!r}; this policy has: {own_names}")
         values[name] = _convert(fields[name], value)
     return cls(**values)
 

@@ -40,20 +40,20 @@ def faults(plugins: Collection[str] | None = None) -> dict[str, str]:
 def get(name: str, plugins: Collection[str] | None = None) -> Policy:
     """Return a policy by name. Raises `ConfigError` with the error of a plug-in that does not load,
     or with the names of all policies."""
-    known = policies(plugins)
-    if name not in known:
+    by_name = policies(plugins)
+    if name not in by_name:
         wrong = faults(plugins).get(name)
-        raise ConfigError(wrong or f"unknown policy {name!r}; known: {', '.join(sorted(known))}")
-    return known[name]
+        raise ConfigError(wrong or f"unknown policy {name!r}; known: {', '.join(sorted(by_name))}")
+    return by_name[name]
 
 
 @functools.cache
 def _loaded(plugins: frozenset[str] | None) -> tuple[dict[str, Policy], dict[str, str]]:
     """Return the plug-ins that load, and the errors of the others, by name."""
-    found: dict[str, Policy] = {}
+    loaded: dict[str, Policy] = {}
     wrong: dict[str, str] = {}
     if plugins is not None and not plugins:
-        return found, wrong
+        return loaded, wrong
     from importlib.metadata import entry_points
 
     own = {policy.name for policy in _OWN}
@@ -68,5 +68,5 @@ def _loaded(plugins: frozenset[str] | None) -> tuple[dict[str, Policy], dict[str
         except (Exception, SystemExit) as error:
             wrong[entry.name] = f"{title} does not load: {type(error).__name__}: {error}"
             continue
-        found[entry.name] = policy
-    return found, wrong
+        loaded[entry.name] = policy
+    return loaded, wrong

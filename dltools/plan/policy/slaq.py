@@ -47,8 +47,8 @@ class Slaq:
         n = max(1, len(host.jobs))
         budget = host.cpus * cluster.interval_s
         shown = {job.id: evidence(job, metric_of(job)) for job in host.jobs}
-        found = {job.id: _quality(job, shown[job.id], budget) for job in host.jobs}
-        quality = {key: ahead for key, ahead in found.items() if ahead is not None}
+        by_job = {job.id: _quality(job, shown[job.id], budget) for job in host.jobs}
+        quality = {key: ahead for key, ahead in by_job.items() if ahead is not None}
         shares = {job.id: 1 / n for job in host.jobs}
         if quality:
             jobs = [job for job in host.jobs if job.id in quality]
@@ -142,7 +142,7 @@ def _greedy(
     return shares | {key: shares[key] + left / len(flat) for key in flat}
 
 
-def _gain(known: int, jobs: int) -> str:
-    if not known:
+def _gain(gains: int, jobs: int) -> str:
+    if not gains:
         return "none predicted yet: too few points"
-    return f"the gain of {known} of {jobs} jobs is predicted; the one that gains most goes first"
+    return f"the gain of {gains} of {jobs} jobs is predicted; the one that gains most goes first"

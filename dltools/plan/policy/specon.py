@@ -53,7 +53,7 @@ CLASSES = (
     JobClass(WATCHING, "watching", "slow for one round"),
     JobClass(CONVERGED, "converged", "slow for two rounds or more: it may migrate"),
 )
-_WORDS = {one.name: one.word for one in CLASSES}
+_WORDS = {job_class.name: job_class.word for job_class in CLASSES}
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,15 +131,15 @@ class Specon:
         given = _in_order(cluster, moves) if parameters.within == "srtf" else {}
         allocations = {}
         for job in host.jobs:
-            known, found = own[job.run_id], growths[job.id]
+            record, rate = own[job.run_id], growths[job.id]
             allocations[job.id] = replace(
                 given.get(job.id, Allocation(None, "-", "")),
-                job_class=known.job_class,
-                reason=_reason(known, found, parameters.alpha),
-                signal=signal_of(found),
+                job_class=record.job_class,
+                reason=_reason(record, rate, parameters.alpha),
+                signal=signal_of(rate),
                 prediction="",
             )
-        best = {**best, host.name: {run_id: one._asdict() for run_id, one in own.items()}}
+        best = {**best, host.name: {run_id: record._asdict() for run_id, record in own.items()}}
         memory = {"best": best, "loads": loads, "moved": moves.to_json(), "last": last}
         return Decision(allocations, memory, actions=actions, gain=choice.why)
 
@@ -164,15 +164,15 @@ def _classified(
 ) -> dict[str, KnownJob]:
     """Return each job of a host with its new class, its best and its newest growth. What was
     `saved` of a job counts no more if its growth is now in another unit."""
-    found = {}
+    records = {}
     for job in host.jobs:
-        known, efficiency = KnownJob(**saved.get(job.run_id, {})), growths[job.id].efficiency
-        if known.on_gpu != job.use.uses_gpu:
-            known = KnownJob()
-        job_class = transition(known.job_class, efficiency, known.best, alpha)
-        best = max(known.best, efficiency or 0.0)
-        found[job.run_id] = KnownJob(best, job_class, efficiency, job.use.uses_gpu)
-    return found
+        record, efficiency = KnownJob(**saved.get(job.run_id, {})), growths[job.id].efficiency
+        if record.on_gpu != job.use.uses_gpu:
+            record = KnownJob()
+        job_class = transition(record.job_class, efficiency, record.best, alpha)
+        best = max(record.best, efficiency or 0.0)
+        records[job.run_id] = KnownJob(best, job_class, efficiency, job.use.uses_gpu)
+    return records
 
 
 def transition(job_class: str, efficiency: float | None, best: float, alpha: float) -> str:
@@ -184,16 +184,16 @@ def transition(job_class: str, efficiency: float | None, best: float, alpha: flo
     return {PROGRESSING: WATCHING, WATCHING: CONVERGED, CONVERGED: CONVERGED}[job_class]
 
 
-def _reason(known: KnownJob, found: Growth, alpha: float) -> str:
-    word, best = _WORDS[known.job_class], known.best
-    if found.efficiency is None:
-        return f"{word}: growth efficiency unknown ({found.note})"
-    if found.efficiency == 0:
-        note = f" ({found.note})" if found.note else ""
-        return f"{word}: growth efficiency 0 of {found.metric}{note}"
-    relation = "<" if found.efficiency < alpha * best else ">="
+def _reason(record: KnownJob, rate: Growth, alpha: float) -> str:
+    word, best = _WORDS[record.job_class], record.best
+    if rate.efficiency is None:
+        return f"{word}: growth efficiency unknown ({rate.note})"
+    if rate.efficiency == 0:
+        note = f" ({rate.note})" if rate.note else ""
+        return f"{word}: growth efficiency 0 of {rate.metric}{note}"
+    relation = "<" if rate.efficiency < alpha * best else ">="
     return (
-        f"{word}: growth efficiency {found.efficiency:.3g} of {found.metric}{found.per} "
+        f"{word}: growth efficiency {rate.efficiency:.3g} of {rate.metric}{rate.per} "
         f"{relation} alpha {alpha:g} of its best {best:.3g}"
     )
 
@@ -263,7 +263,7 @@ def load_of(
     """
     interval = round(cluster.interval_s * MICRO)
     classes = {job.id: own.get(job.run_id, _UNKNOWN).job_class for job in host.jobs}
-    progressing = sum(one == PROGRESSING for one in classes.values())
+    progressing = sum(job_class == PROGRESSING for job_class in classes.values())
     uses = (cpu_use(job, cluster.now, interval, host.cpus) for job in host.jobs)
     cpu = math.fsum(use.share or 0.0 for use in uses)
     free = [job for job in host.jobs if lasting_name(job) not in moved and _can_move(job)]
@@ -412,7 +412,7 @@ class OrderedMoves:
 
     def __init__(self, saved: Any, cluster: Cluster, cooldown_s: float) -> None:
         """Take on what was saved; `cooldown_s` as SpeCon's parameter."""
-        self._moves = {name: Moved(**one) for name, one in (saved or {}).items()}
+        self._moves = {name: Moved(**fields) for name, fields in (saved or {}).items()}
         self._now = cluster.now
         self.staying = {
             name

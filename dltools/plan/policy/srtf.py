@@ -65,8 +65,8 @@ class Srtf:
         """Sort the jobs by what they still need."""
         host = cluster.host
         refit(host.jobs)
-        found = {job.id: remaining(job) for job in host.jobs}
-        ranks = {job.id: _rank(job, found[job.id], parameters) for job in host.jobs}
+        needs = {job.id: remaining(job) for job in host.jobs}
+        ranks = {job.id: _rank(job, needs[job.id], parameters) for job in host.jobs}
         leader = _leader(host.previous)
         if leader in ranks and ranks[leader][0] == 1:
             ranks[leader] = (1, ranks[leader][1] * (1 - parameters.hysteresis))
@@ -76,9 +76,9 @@ class Srtf:
         places = {job.id: place for place, job in enumerate(jobs)}
         allocations = {}
         for number, job in enumerate(order, 1):
-            note = found[job.id].note
+            note = needs[job.id].note
             rank = ranks[job.id][0]
-            job_class = GUESSED if rank == 1 and found[job.id].seconds is None else _CLASSES[rank]
+            job_class = GUESSED if rank == 1 and needs[job.id].seconds is None else _CLASSES[rank]
             reason = f"{number} of {len(order)}: {note}"
             if job_class == GUESSED:
                 had = f"{job.use.effort:.3g} {job.use.effort_unit}"
@@ -103,21 +103,21 @@ SRTF = Srtf()
 _CLASSES = (NEW, KNOWN, ENDLESS, ENDLESS)
 
 
-def _rank(job: Job, found: Remaining, parameters: Parameters) -> tuple[int, float]:
+def _rank(job: Job, need: Remaining, parameters: Parameters) -> tuple[int, float]:
     """Return the key by which jobs are sorted, least first.
 
     0: jobs of unknown length that have had less than `explore`; 1: jobs by the effort that they
     need; 2: jobs without an end in sight; 3: jobs that have converged and still run. Jobs of 2 and
     3 are sorted by attained service.
     """
-    if found.seconds is None:
+    if need.seconds is None:
         return (0 if job.use.effort < parameters.explore else 1), job.use.effort
-    if math.isinf(found.seconds):
-        return (3 if found.converged else 2), job.use.effort
-    return 1, found.seconds
+    if math.isinf(need.seconds):
+        return (3 if need.converged else 2), job.use.effort
+    return 1, need.seconds
 
 
 def _leader(previous: Mapping[str, Allocation]) -> str:
     """Return the job with the largest share of the round before, "" where there is none."""
-    shares = {key: one.share or 0.0 for key, one in previous.items() if not one.unlimited}
+    shares = {key: old.share or 0.0 for key, old in previous.items() if not old.unlimited}
     return max(sorted(shares), key=shares.__getitem__, default="")

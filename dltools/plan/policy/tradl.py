@@ -165,9 +165,9 @@ def _weights(jobs: Sequence[Job], places: Mapping[str, _Place]) -> dict[str, flo
     """Return weights by the CPU seconds to the first target. Jobs whose time is unknown are taken
     to need the mean of the others."""
     needs = {job.id: places[job.id].needs.seconds for job in jobs}
-    known = {key: max(1e-3, found) for key, found in needs.items() if found is not None}
-    mean = math.fsum(known.values()) / len(known) if known else 1.0
-    return {key: 1 / known.get(key, mean) for key in needs}
+    times = {key: max(1e-3, need) for key, need in needs.items() if need is not None}
+    mean = math.fsum(times.values()) / len(times) if times else 1.0
+    return {key: 1 / times.get(key, mean) for key in needs}
 
 
 def _delivery(job: Job) -> JobAction:

@@ -95,7 +95,7 @@ def _one_row(rows: Mapping[str, list[Any]], at: Sequence[int]) -> dict[str, Any]
         return [rows[name][row] for row in order]
 
     trains = next((row for row in order if rows["role"][row] == Role.TRAINING), order[0])
-    known = [text for text in all_of("cpuset") if text]
+    cpusets = [text for text in all_of("cpuset") if text]
     turns = [turn for turn in all_of("turn_seconds") if not math.isnan(turn)]
     threads, started = all_of("thread_count"), all_of("started_at")
     return {
@@ -108,7 +108,7 @@ def _one_row(rows: Mapping[str, list[Any]], at: Sequence[int]) -> dict[str, Any]
         "labels": _labels(all_of("labels")),
         "role": rows["role"][trains],
         "role_reason": rows["role_reason"][trains],
-        "cpuset": union_of_cpus(None, known) if len(known) == len(order) else None,
+        "cpuset": union_of_cpus(None, cpusets) if len(cpusets) == len(order) else None,
         "cgroup_parent": _parents(all_of("cgroup_parent")),
         "cannot": "+".join(filter(None, all_of("cannot"))) or None,
         **{name: sum(all_of(name)) for name in _SUMS},
@@ -166,27 +166,27 @@ def names_of(text: str | None) -> frozenset[str]:
 def _labels(texts: Sequence[str | None]) -> str | None:
     """Return the labels of all members, the first one's first; who protects one protects all, and
     the job bears the shortest pause that one of them bears."""
-    found: dict[str, str] = {}
+    job_labels: dict[str, str] = {}
     every = [parse_labels(text) for text in texts]
     for labels in reversed(every):
-        found |= labels
+        job_labels |= labels
     if any(is_true(labels.get(PROTECT)) for labels in every):
-        found[PROTECT] = "true"
-    if LONGEST_PAUSE in found:
-        found[LONGEST_PAUSE] = f"{min(map(longest_pause_s, every))}"
-    return json.dumps(found, sort_keys=True) if found else None
+        job_labels[PROTECT] = "true"
+    if LONGEST_PAUSE in job_labels:
+        job_labels[LONGEST_PAUSE] = f"{min(map(longest_pause_s, every))}"
+    return json.dumps(job_labels, sort_keys=True) if job_labels else None
 
 
 def _parents(values: Sequence[str | None]) -> str | None:
     """Return the cgroups under which members are, joined by +; None where one is unknown."""
-    known = {value for value in values if value is not None}
-    return "+".join(sorted(known)) if None not in values else None
+    parents = {value for value in values if value is not None}
+    return "+".join(sorted(parents)) if None not in values else None
 
 
 def _points(points: PointsByMetric, ids: set[str], reporters: dict[str, str]) -> dict[str, Any]:
     """Return a job's points. A metric's points are those of its reporter as long as that is a
     member, else those of the member that reports it first."""
-    found = {}
+    job_points = {}
     for metric in sorted({metric for id_ in ids for metric in points.get(id_, ())}):
         reporter = reporters.get(metric)
         if reporter not in ids:
@@ -194,18 +194,18 @@ def _points(points: PointsByMetric, ids: set[str], reporters: dict[str, str]) ->
             reporter = min(candidates, key=lambda id_: (points[id_][metric].times[0], id_))
             reporters[metric] = reporter
         if metric in points.get(reporter, ()):
-            found[metric] = points[reporter][metric]
-    return found
+            job_points[metric] = points[reporter][metric]
+    return job_points
 
 
 def _devices(uses: DeviceUses, members: Mapping[str, set[str]]) -> DeviceUses:
     """Return the use of devices with that of a job's members together."""
     owner = {id_: job for job, ids in members.items() for id_ in ids}
-    found: DeviceUses = {}
+    job_uses: DeviceUses = {}
     for time, by_container in uses.items():
-        together: dict[str, dict[str, DeviceUse]] = found.setdefault(time, {})
+        together: dict[str, dict[str, DeviceUse]] = job_uses.setdefault(time, {})
         for key, own in sorted(by_container.items()):
             others = together.setdefault(owner.get(key, key), {})
             for name, use in own.items():
                 others[name] = others[name].joined(use) if name in others else use
-    return found
+    return job_uses

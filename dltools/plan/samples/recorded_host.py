@@ -78,7 +78,7 @@ class RecordedHost:
         reached = self.samples.times[self.sample_count - 1] if self.sample_count else None
         self.samples = HostSamples.empty()
         self.reporters = {
-            job: one for job, one in self.reporters.items() if job in self.history.containers
+            job: ids for job, ids in self.reporters.items() if job in self.history.containers
         }
         self.sample_count = self.recorded_count = 0
         return reached
@@ -121,8 +121,8 @@ class RecordedHost:
         if not uses and not self.holds_devices:
             return False
         return any(
-            uses.get(key, {}).keys() != one.use.gpu_use.gpus.keys()
-            for key, one in self.history.containers.items()
+            uses.get(key, {}).keys() != container.use.gpu_use.gpus.keys()
+            for key, container in self.history.containers.items()
         )
 
     def _note_holders(self) -> None:
@@ -207,9 +207,9 @@ class RecordedHost:
                 self._learn_owner(container, slice(low + number, high, many), sizes, before)
             if not progress.metrics:
                 weights = rows[WEIGHT][low + number : high : many]
-                known = [known_cell(weight) for weight in weights]
+                cells = [known_cell(weight) for weight in weights]
                 waits_up_to = container.owner.waits_up_to(container.in_force.turn_s)
-                use.note_busy((times, seconds, demands), known, waits_up_to)
+                use.note_busy((times, seconds, demands), cells, waits_up_to)
             use.add_samples(times, seconds)
             points = self.samples.points.get(key)
             if points:
@@ -227,14 +227,14 @@ class RecordedHost:
         """Return which containers, by number, differ in rows from `low` to before `high` from the
         sample before, which had the same ones, in more than counters."""
         many = len(self.layout.ids)
-        found = set[int]()
+        numbers = set[int]()
         for name in self.samples.rows.keys() - _COUNTED:
             column = self.samples.rows[name]
             old, new = column[low - many : high - many], column[low:high]
             if old != new:  # lists of one NaN are equal
                 pairs = enumerate(zip(old, new, strict=True))
-                found |= {at % many for at, (a, b) in pairs if a is not b and a != b}
-        return found
+                numbers |= {at % many for at, (a, b) in pairs if a is not b and a != b}
+        return numbers
 
     def _set_present(self, container: ContainerHistory, row: int) -> None:
         """Set a container's name, state and limits to those of a row."""
@@ -273,16 +273,16 @@ class RecordedHost:
         """Add a container's progress points up to a time; those before its start are not its."""
         spans: list[tuple[Points, int, int]] = []
         started, progress = container.use.started, container.progress
-        for metric, found in points.items():
-            low, high = found.at, found.upto(now)
-            found.at = high
+        for metric, series in points.items():
+            low, high = series.at, series.upto(now)
+            series.at = high
             if started is not None:
-                low = bisect.bisect_left(found.times, started, low, high)
+                low = bisect.bisect_left(series.times, started, low, high)
             if low == high:
                 continue
-            columns = found.times[low:high], found.values[low:high], found.steps[low:high]
+            columns = series.times[low:high], series.values[low:high], series.steps[low:high]
             container.add_points(metric, columns, curves=self.requirements.curves)
-            spans.append((found, low, high))
+            spans.append((series, low, high))
         was_counted = progress.is_counted
         progress.step = _newest(spans, "steps", progress.step)
         progress.epoch = _newest(spans, "epochs", progress.epoch)
@@ -294,8 +294,8 @@ class RecordedHost:
         )
         if progress.length is not None:
             reports = [
-                (found.times[at], found.steps[at], _epoch(found, at))
-                for found, low, high in spans
+                (series.times[at], series.steps[at], _epoch(series, at))
+                for series, low, high in spans
                 for at in range(low, high)
             ]
             progress.note_positions(sorted(reports, key=_by_time), container.use)
@@ -337,14 +337,14 @@ def _is_restarted(before: int | None, started: int | None) -> bool:
 def _newest(spans: Iterable[tuple[Points, int, int]], name: str, before: _N | None) -> _N | None:
     """Return the newest known value of a column of points, each from a place to before another;
     `before` where none is known."""
-    found = []
+    newest = []
     for points, low, high in spans:
         column = getattr(points, name)
         for at in range(high - 1, low - 1, -1) if column else ():
             if column[at] is not None and math.isfinite(column[at]):
-                found.append((points.times[at], column[at]))
+                newest.append((points.times[at], column[at]))
                 break
-    return max(found)[1] if found else before
+    return max(newest)[1] if newest else before
 
 
 def _epoch(points: Points, at: int) -> float | None:

@@ -58,7 +58,7 @@ class RecordedHosts:
         """Note the jobs of hosts that an earlier plan has known."""
         for name, host in self.by_name.items():
             memberships = (c.membership for c in host.history.containers.values())
-            if jobs := frozenset(one.job for one in memberships if one.job):
+            if jobs := frozenset(membership.job for membership in memberships if membership.job):
                 self.jobs[name] = jobs
         self._spread_jobs()
 

@@ -57,7 +57,7 @@ class BusyCpus(NamedTuple):
         while len(kept) > 2 and kept[1][0] <= time - round(WINDOW_S * MICRO):
             del kept[0]
         latest = time - round(_LEAST_S * MICRO)
-        newest = next((one for one in reversed(kept[:-1]) if one[0] <= latest), None)
+        newest = next((sample for sample in reversed(kept[:-1]) if sample[0] <= latest), None)
         is_contested = self.is_contested
         if newest is not None and cpus > 0:
             is_busy = _share(newest, kept[-1], cpus) >= CONTESTED
@@ -135,10 +135,10 @@ class CpuLoad:
         """Return the CPUs of a list by core, those of one core together."""
         cores = [parse_cpus(core) for core in self.cores.split("+")]
         first_of = {cpu: core[0] for core in cores for cpu in core}
-        found: dict[int, list[int]] = {}
+        by_core: dict[int, list[int]] = {}
         for cpu in parse_cpus(cpuset or ""):
-            found.setdefault(first_of.get(cpu, cpu), []).append(cpu)
-        return [*found.values()]
+            by_core.setdefault(first_of.get(cpu, cpu), []).append(cpu)
+        return [*by_core.values()]
 
     def idle_since(self, time: int, cpus: float) -> float | None:
         """Return how many CPU seconds nobody has used since an earlier sample (microseconds), None

@@ -90,8 +90,8 @@ def spinning_threads(job: Job) -> int:
     if not settings_against_spinning(job):
         return 0
     threads = busy_threads(job)
-    wanted = re.match(r"\d+", _settings(job).get("OMP_NUM_THREADS", ""))
-    threads = min(threads, max(1, int(wanted[0]))) if wanted else threads
+    match = re.match(r"\d+", _settings(job).get("OMP_NUM_THREADS", ""))
+    threads = min(threads, max(1, int(match[0]))) if match else threads
     return threads if threads > 1 else 0
 
 

@@ -58,14 +58,14 @@ def candidates(job: Job) -> list[str]:
     The metric of the label `dltools.metric` comes first if the job reports it; the order of the
     others is that of `dltools.observations.metric_names.evaluation_order` (ours).
     """
-    wanted = job.labels.get(METRIC)
-    if wanted is not None and has_values(job, wanted):
-        return [wanted]
-    known = {name: one for name, one in job.progress.metrics.items() if one.count}
-    if len(known) < 2:
-        return list(known)
-    seen = [metric_names.Seen(one.peak, one.count, one.low == one.high) for one in known.values()]
-    return metric_names.evaluation_order(dict(zip(known, seen, strict=True)))
+    metric = job.labels.get(METRIC)
+    if metric is not None and has_values(job, metric):
+        return [metric]
+    metrics = {name: series for name, series in job.progress.metrics.items() if series.count}
+    if len(metrics) < 2:
+        return list(metrics)
+    seen = [metric_names.Seen(one.peak, one.count, one.low == one.high) for one in metrics.values()]
+    return metric_names.evaluation_order(dict(zip(metrics, seen, strict=True)))
 
 
 def metric_of(job: Job) -> str | None:
@@ -88,10 +88,10 @@ def has_diverged(job: Job, metric: str) -> bool:
     metric."""
     if not job.progress.metrics[metric].is_lost:
         return False
-    known = {name: one for name, one in job.progress.metrics.items() if one.count}
-    losses = [name for name in known if metric_names.is_training_loss(name)]
-    losses = losses or [name for name in known if metric_names.is_loss(name)]
-    return all(known[name].is_lost for name in losses or known)
+    metrics = {name: series for name, series in job.progress.metrics.items() if series.count}
+    losses = [name for name in metrics if metric_names.is_training_loss(name)]
+    losses = losses or [name for name in metrics if metric_names.is_loss(name)]
+    return all(metrics[name].is_lost for name in losses or metrics)
 
 
 def fluctuating(job: Job) -> frozenset[str]:

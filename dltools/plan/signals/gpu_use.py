@@ -84,8 +84,8 @@ class GpuUse:
             return True
         before, used = self.samples[-1]
         if time > before:
-            known = [use.ratio for use in self.gpus.values() if not math.isnan(use.ratio)]
-            self.samples.append((time, used + math.fsum(known) * (time - before) / MICRO))
+            ratios = [use.ratio for use in self.gpus.values() if not math.isnan(use.ratio)]
+            self.samples.append((time, used + math.fsum(ratios) * (time - before) / MICRO))
         return False
 
     def is_feeder(self, now: int) -> bool:

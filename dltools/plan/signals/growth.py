@@ -78,14 +78,14 @@ def growth(job: Job, now: int, interval_s: float, cpus: float, *, signed: bool =
         halves = _Halves(metric, before, after, now - interval, now, series.peak)
         return halves if before and after else None
 
-    found = _judged(job, halves_of)
+    judged = _judged(job, halves_of)
     use = effort_use(job, now, interval, cpus)
-    if isinstance(found, _Halves):
-        return _growth(job, found, use, is_signed=signed)
-    if found.note:
-        return found._replace(use=use.share)
-    note = f"no {found.metric or 'metric'} in two intervals of {interval_s:g} s yet"
-    return found._replace(note=note)
+    if isinstance(judged, _Halves):
+        return _growth(job, judged, use, is_signed=signed)
+    if judged.note:
+        return judged._replace(use=use.share)
+    note = f"no {judged.metric or 'metric'} in two intervals of {interval_s:g} s yet"
+    return judged._replace(note=note)
 
 
 def early_growth(
@@ -106,20 +106,20 @@ def early_growth(
         halves = _Halves(metric, before, after, begin, end, series.peak)
         return halves if begin < end else None
 
-    found = _judged(job, halves_of)
-    if not isinstance(found, _Halves) or cpus <= 0 or found.begin < job.use.effort_since:
+    judged = _judged(job, halves_of)
+    if not isinstance(judged, _Halves) or cpus <= 0 or judged.begin < job.use.effort_since:
         return None
-    effort = job.use.effort_at(found.end) - job.use.effort_at(found.begin)
+    effort = job.use.effort_at(judged.end) - job.use.effort_at(judged.begin)
     whole = 1.0 if job.use.uses_gpu else cpus
-    use = MeanUse(effort / found.span_s / whole, "first reports")
-    return _growth(job, found, use, is_signed=signed)._replace(is_early=True)
+    use = MeanUse(effort / judged.span_s / whole, "first reports")
+    return _growth(job, judged, use, is_signed=signed)._replace(is_early=True)
 
 
-def signal_of(found: Growth) -> str:
+def signal_of(rate: Growth) -> str:
     """Return a growth as a short text."""
-    if found.efficiency is None:
-        return found.note
-    return f"G {found.efficiency:.3g}{found.per or '/s'} of {found.metric}"
+    if rate.efficiency is None:
+        return rate.note
+    return f"G {rate.efficiency:.3g}{rate.per or '/s'} of {rate.metric}"
 
 
 class _Halves(NamedTuple):

@@ -36,7 +36,7 @@ def refit(jobs: Iterable[Job]) -> None:
             continue
         if not series.fitted <= kept.seen < series.fitted * _REFIT:
             grown.append((series.fitted / kept.seen, job.name, job.id, series, kept))
-    for *_, series, kept in sorted(grown, key=lambda one: one[:3])[:_FITS]:
+    for *_, series, kept in sorted(grown, key=lambda row: row[:3])[:_FITS]:
         series.fitted = kept.seen
         series.curve = curves.fit(kept.works, kept.values)
 
@@ -138,8 +138,8 @@ def remaining(job: Job) -> Remaining:
     when its curve has made 98 % of its whole change (ours).
     """
     targets = job.progress.targets
-    if (found := _to_length(job, targets.lengths)) is not None:
-        return found
+    if (left := _to_length(job, targets.lengths)) is not None:
+        return left
     target = targets.final if targets.final is not None else targets.first
     if target is not None and evaluation_metric.has_values(job, targets.metric):
         return to_target(job, target)
@@ -150,15 +150,15 @@ def length_left(job: Job) -> float | None:
     """Return the effort that is left of the epochs or steps that a job's labels or its log name,
     None where none are named, or nothing is known of their cost."""
     progress = job.progress
-    found = _under_way(job, progress.targets.lengths + progress.said_lengths)
-    return None if found is None else _at_its_cost(job, *found)
+    under_way = _under_way(job, progress.targets.lengths + progress.said_lengths)
+    return None if under_way is None else _at_its_cost(job, *under_way)
 
 
 def _to_length(job: Job, lengths: Iterable[Length]) -> Remaining | None:
     """Return the effort until the first known length, None where there is none (`_under_way`)."""
-    if (found := _under_way(job, lengths)) is None:
+    if (under_way := _under_way(job, lengths)) is None:
         return None
-    length, done = found
+    length, done = under_way
     seconds = _at_its_cost(job, length, done)
     cost = "cost unknown" if seconds is None else f"{seconds:.3g} {job.use.effort_unit} left"
     return Remaining(seconds, f"{length.unit} {done:g} of {length.total:g}: {cost}")

@@ -83,8 +83,8 @@ class Progress:
 
     def _count_reports(self, times: Sequence[int]) -> None:
         if self.reports < 2:
-            known = {time for series in self.metrics.values() for time in series.times[:2]}
-            self.reports = min(2, len(known.union(times[:1], times[-1:])))
+            earliest = {time for series in self.metrics.values() for time in series.times[:2]}
+            self.reports = min(2, len(earliest.union(times[:1], times[-1:])))
             self.has_news = self.reports == 2
 
     def _meet(self, times: Sequence[int], values: Sequence[float]) -> None:

@@ -69,19 +69,19 @@ class CpuDemand(NamedTuple):
         takes turns does not show sleep; it sleeps if it was not paused and used no CPU.
         """
         cores, demands, uses, quiet_since = self.cores, self.demands, self.uses, self.quiet_since
-        for time, used, wanted, state in looks:
-            known = last is not None and time > last[0] and used >= last[1]
-            got = (used - last[1]) * MICRO / (time - last[0]) if last and known else math.nan
-            if known:
+        for time, used, demand, state in looks:
+            is_known = last is not None and time > last[0] and used >= last[1]
+            got = (used - last[1]) * MICRO / (time - last[0]) if last and is_known else math.nan
+            if is_known:
                 cores = (*cores, got)[-_LOOKS:]
             is_awake, before = "paused" not in (before, state), state
-            if not math.isnan(wanted):
-                demands, uses = _last_looks((*demands, wanted), (*uses, got))
+            if not math.isnan(demand):
+                demands, uses = _last_looks((*demands, demand), (*uses, got))
             elif is_awake:
                 demands = uses = ()
             if last is not None and 0 < time - last[0] < round(idleness.LEAST_LOOK_S * MICRO):
                 continue
-            is_quiet = known and is_awake if takes_turns else wanted < idleness.QUIET_CORES
+            is_quiet = is_known and is_awake if takes_turns else demand < idleness.QUIET_CORES
             if not is_quiet or got >= idleness.QUIET_CORES:
                 quiet_since = None
             elif quiet_since is None:
@@ -105,10 +105,10 @@ class CpuDemand(NamedTuple):
         """Whether it got clearly fewer CPUs than its threads wanted at the newest samples, None if
         unknown."""
         both = zip(self.uses, self.demands, strict=True)
-        pairs = [(got, wanted) for got, wanted in both if not math.isnan(got)]
+        pairs = [(got, demand) for got, demand in both if not math.isnan(got)]
         if not pairs:
             return None
-        return sum(got for got, _ in pairs) < _GETS_ALL * sum(wanted for _, wanted in pairs)
+        return sum(got for got, _ in pairs) < _GETS_ALL * sum(demand for _, demand in pairs)
 
     def is_quiet_at(self, time: int) -> bool:
         """Tell whether, at a time (microseconds), it has wanted almost no CPU for a while."""
@@ -127,15 +127,15 @@ class Throttled(NamedTuple):
 
     def after(self, times: Sequence[int], seconds: Sequence[float]) -> Throttled:
         """Return it after new samples, with NaN for a counter that is unknown."""
-        known = [(time, value) for time, value in zip(times, seconds, strict=True)
+        pairs = [(time, value) for time, value in zip(times, seconds, strict=True)
                  if not math.isnan(value)][-2:]  # fmt: skip
         if self.at is not None:
-            known = [(self.at, self.seconds), *known][-2:]
-        if not known or known[-1][0] == self.at:
+            pairs = [(self.at, self.seconds), *pairs][-2:]
+        if not pairs or pairs[-1][0] == self.at:
             return self
-        (at, total), part = known[-1], None
-        if len(known) > 1 and known[0][0] < at and known[0][1] <= total:
-            part = min(1.0, (total - known[0][1]) * MICRO / (at - known[0][0]))
+        (at, total), part = pairs[-1], None
+        if len(pairs) > 1 and pairs[0][0] < at and pairs[0][1] <= total:
+            part = min(1.0, (total - pairs[0][1]) * MICRO / (at - pairs[0][0]))
         return Throttled(at, total, part)
 
 
@@ -215,14 +215,14 @@ class Use:
         if last is None and self.started is not None:
             self.is_busy = new[0][0] - self.started <= _NEW_S * MICRO
             last = (self.started, 0.0)
-        for time, used, wanted, weight in zip(*new, weights, strict=True):
+        for time, used, demand, weight in zip(*new, weights, strict=True):
             if math.isnan(used):
                 continue
-            known = last is not None and time > last[0] and used >= last[1]
-            cores = (used - last[1]) * MICRO / (time - last[0]) if last and known else math.nan
+            is_known = last is not None and time > last[0] and used >= last[1]
+            cores = (used - last[1]) * MICRO / (time - last[0]) if last and is_known else math.nan
             is_short = last is not None and time - last[0] < round(idleness.LOOK_S * MICRO)
             is_silent = cores < idleness.SILENT_CORES and not is_short
-            if wanted >= idleness.BUSY_CORES or cores >= idleness.BUSY_CORES:
+            if demand >= idleness.BUSY_CORES or cores >= idleness.BUSY_CORES:
                 self.is_busy = True
             elif is_silent and weight is not None and weight > waits_up_to:
                 self.is_busy = False
