@@ -56,7 +56,7 @@ def copied(value: Any) -> Any:
     if isinstance(value, Hashable):
         return value
     if isinstance(value, dict):
-        return {key: copied(one) for key, one in value.items()}
+        return {key: copied(entry) for key, entry in value.items()}
     twin = copy.copy(value)
     if dataclasses.is_dataclass(twin):
         for field in dataclasses.fields(twin):
@@ -157,38 +157,38 @@ class Planner:
         """
         lease_s = self._lease_s() if is_single else None
         is_lasting = is_single and lease_s is None
-        found = self._decided(pending=pending, is_lasting=is_lasting)
+        decided = self._decided(pending=pending, is_lasting=is_lasting)
         requirements, parameters = self._rounds.requirements, self._rounds.parameters
-        waits = [host.wait_s(requirements) for host in found.hosts if host.sampled_at is not None]
-        known = [wait for wait in waits if wait is not None]
+        waits = [host.wait_s(requirements) for host in decided.hosts if host.sampled_at is not None]
+        delays = [wait for wait in waits if wait is not None]
         return Plan(
             policy=self._rounds.policy.name,
             at=self._at(pending=pending),
-            params={**dataclasses.asdict(parameters), **decisions.modes(found.realised)},
+            params={**dataclasses.asdict(parameters), **decisions.modes(decided.realised)},
             input=input_,
-            next_s=round(min(known), 6) if known else None,
-            actions=found.actions,
+            next_s=round(min(delays), 6) if delays else None,
+            actions=decided.actions,
             state=self._state(is_lasting=is_lasting) if state else {},
-            gain=decisions.gain(found.hosts),
-            classes=decisions.classes(found.hosts),
+            gain=decisions.gain(decided.hosts),
+            classes=decisions.classes(decided.hosts),
             lease_s=lease_s,
-            covers=decisions.covered(found.hosts) if is_single else None,
-            nothing=found.nothing,
+            covers=decisions.covered(decided.hosts) if is_single else None,
+            nothing=decided.nothing,
         )
 
     def explain(self, *, pending: bool = True, is_single: bool = False) -> Explanation:
         """Return the newest decisions for people; those of a single plan, where `is_single`."""
         is_lasting = is_single and self._lease_s() is None
-        found = self._decided(pending=pending, is_lasting=is_lasting)
-        lines = list(filter(None, [decisions.gain(found.hosts)]))
-        for name, realisation in found.realised.items():
+        decided = self._decided(pending=pending, is_lasting=is_lasting)
+        lines = list(filter(None, [decisions.gain(decided.hosts)]))
+        for name, realisation in decided.realised.items():
             if realisation.settings:
-                host = f"{name}: " if len(found.realised) > 1 else ""
+                host = f"{name}: " if len(decided.realised) > 1 else ""
                 lines.append(
                     f"{host}{realisation.mode.value}, {realisation.why}; {realisation.note}"
                 )
-        lines += advice(found.hosts, found.decisions)
-        return Explanation(found.decisions, lines, found.nothing)
+        lines += advice(decided.hosts, decided.decisions)
+        return Explanation(decided.decisions, lines, decided.nothing)
 
     def _decided(self, *, pending: bool, is_lasting: bool) -> _Decided:
         """Return what was decided at the newest samples."""

@@ -63,7 +63,7 @@ def cells(rows: Sequence[Mapping[str, Any]]) -> Cells:
     """Return the cells of rows about runs or jobs. A time has its ratio to the baseline in
     brackets. Empty columns are left out, and a seed that all rows have."""
     is_repeated = len({row.get("seed") for row in rows}) > 1
-    known = [
+    merged = [
         {
             **row,
             "finish": row.get("finish") or row.get("exit_code"),
@@ -71,7 +71,7 @@ def cells(rows: Sequence[Mapping[str, Any]]) -> Cells:
         }
         for row in rows
     ]
-    shown = [key for key in _COLUMNS if any(row.get(key) not in (None, "", 0) for row in known)]
+    shown = [key for key in _COLUMNS if any(row.get(key) not in (None, "", 0) for row in merged)]
     return Cells(
         tuple(_COLUMNS[key][0] for key in shown),
         tuple(_NUMBERS.get(_COLUMNS[key][1], _COLUMNS[key][1]) for key in shown),

@@ -114,8 +114,8 @@ class ObservedJob:
     @property
     def metric(self) -> str:
         """The metric to judge it by, "" if it reported none."""
-        wanted = self.containers[0].labels.get(METRIC)
-        return self.targets.metric or main_metric(self.series, wanted)
+        label = self.containers[0].labels.get(METRIC)
+        return self.targets.metric or main_metric(self.series, label)
 
     @property
     def latencies(self) -> Series:
@@ -178,21 +178,21 @@ def weight_sums(containers: Iterable[ContainerRecord]) -> Weights:
 def timeline(job: ObservedJob, weights: Weights, begun: float, last_sampled: float) -> Timeline:
     """Return a job's timeline in seconds since `begun`. A job that is in the last sample of all and
     has not exited has no end."""
-    found = Timeline(metric=job.metric)
+    line = Timeline(metric=job.metric)
     for container in job.containers:
-        if found.limit:
-            _migrate(found, container.first_seen - begun)
-        _add_cpu(found, container, weights, begun)
+        if line.limit:
+            _migrate(line, container.first_seen - begun)
+        _add_cpu(line, container, weights, begun)
     if job.last.samples:
-        found.settings = settings(job.last.samples[-1])
+        line.settings = settings(job.last.samples[-1])
     reported = job.series.get(job.metric, [])
-    found.progress = [
+    line.progress = [
         SeriesPoint(time - begun, value) for time, value in reported if math.isfinite(value)
     ]
-    found.has_diverged = bool(reported) and not math.isfinite(reported[-1].value)
+    line.has_diverged = bool(reported) and not math.isfinite(reported[-1].value)
     ended = _ended(job.last, last_sampled)
-    found.ended = None if ended is None else ended - begun
-    return found
+    line.ended = None if ended is None else ended - begun
+    return line
 
 
 def _ended(last: ContainerRecord, last_sampled: float) -> float | None:
@@ -208,7 +208,7 @@ def _ended(last: ContainerRecord, last_sampled: float) -> float | None:
 def settings(sample: ContainerSample) -> Settings:
     """Return the settings in force at a sample, without those at their defaults."""
     listed = len(parse_cpus(sample.cpuset))
-    found = {
+    values = {
         "cpus": sample.cpu_limit < sample.host_cpus and sample.cpu_limit,
         "weight": sample.cpu_weight != DEFAULT_WEIGHT and sample.cpu_weight,
         "cpuset": listed < sample.host_cpus and sample.cpuset,
@@ -216,31 +216,31 @@ def settings(sample: ContainerSample) -> Settings:
         "turn_s": not math.isnan(sample.turn_s) and sample.turn_s,
         "queue": sample.turn_queue,
     }
-    return as_found({name: value for name, value in found.items() if value})
+    return as_found({name: value for name, value in values.items() if value})
 
 
-def _migrate(found: Timeline, time: float) -> None:
+def _migrate(line: Timeline, time: float) -> None:
     """Add the start of a job on another host. It used no CPU in between."""
-    found.migrated.append(time)
-    found.limit.append(SeriesPoint(found.limit[-1].time, 0.0))
-    found.bound.append(SeriesPoint(found.limit[-1].time, math.nan))
-    found.use.append(SeriesPoint(time, 0.0))
+    line.migrated.append(time)
+    line.limit.append(SeriesPoint(line.limit[-1].time, 0.0))
+    line.bound.append(SeriesPoint(line.limit[-1].time, math.nan))
+    line.use.append(SeriesPoint(time, 0.0))
 
 
-def _add_cpu(found: Timeline, container: ContainerRecord, weights: Weights, begun: float) -> None:
+def _add_cpu(line: Timeline, container: ContainerRecord, weights: Weights, begun: float) -> None:
     for sample in container.samples:
         cores = _allowed(sample, weights[sample.time, container.host])
         if not math.isnan(cores):
-            found.limit.append(SeriesPoint(sample.time - begun, cores))
+            line.limit.append(SeriesPoint(sample.time - begun, cores))
             is_bound = cores < _MOST_OF_A_HOST * sample.host_cpus and bool(settings(sample))
             bound = cores if is_bound else math.nan
-            found.bound.append(SeriesPoint(sample.time - begun, bound))
+            line.bound.append(SeriesPoint(sample.time - begun, bound))
     for use in container.cpu_uses():
         if use.begin.is_paused:
-            found.paused += use.span_s
+            line.paused += use.span_s
         elif max(_allowed(use.begin, weights[use.begin.time, container.host]), use.cores) < _LITTLE:
-            found.held_back += use.span_s
-    found.use += [
+            line.held_back += use.span_s
+    line.use += [
         SeriesPoint(use.end.time - begun, use.cores)
         for use in container.cpu_uses()
         if use.span_s > 0

@@ -20,11 +20,11 @@ def by_policy(
 ) -> list[dict[str, Any]]:
     """Return a row per policy: its name under `key`, means over the repetitions, and ratios to the
     baseline, which is the first policy by default."""
-    found = {name: means(repeats) for name, repeats in runs.items()}
-    base = found[baseline if baseline is not None else next(iter(runs))] if found else {}
+    rows = {name: means(repeats) for name, repeats in runs.items()}
+    base = rows[baseline if baseline is not None else next(iter(runs))] if rows else {}
     return [
-        {key: name, **row, **{f"{one}_ratio": ratio(row[one], base[one]) for one in _COMPARED}}
-        for name, row in found.items()
+        {key: name, **row, **{f"{stat}_ratio": ratio(row[stat], base[stat]) for stat in _COMPARED}}
+        for name, row in rows.items()
     ]
 
 
@@ -84,11 +84,11 @@ def _mean_of(repeats: Runs, value: Callable[[JobResult], float]) -> float:
 def means(repeats: Runs) -> dict[str, Any]:
     """Return the mean of each field of `Summary` over the repetitions that have it, else None."""
     summaries = [dataclasses.asdict(summarise(results)) for results in repeats]
-    found: dict[str, Any] = {}
+    averages: dict[str, Any] = {}
     for key in summaries[0]:
-        known = [summary[key] for summary in summaries if not math.isnan(summary[key])]
-        found[key] = math.fsum(known) / len(known) if known else None
-    return found
+        values = [summary[key] for summary in summaries if not math.isnan(summary[key])]
+        averages[key] = math.fsum(values) / len(values) if values else None
+    return averages
 
 
 def ratio(value: float | None, base: float | None) -> float | None:

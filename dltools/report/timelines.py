@@ -50,8 +50,8 @@ class Run:
         lines = self.timelines.values()
         ends = [*(job.finish for job in self.jobs), *(line.ended for line in lines)]
         series = [series_points for line in lines for series_points in (line.use, line.progress)]
-        known = [end for end in ends if end is not None]
-        return max([*known, *(points[-1].time for points in series if points)], default=0.0)
+        times = [end for end in ends if end is not None]
+        return max([*times, *(points[-1].time for points in series if points)], default=0.0)
 
 
 @dataclass(slots=True)
@@ -108,10 +108,10 @@ def add_plans(run: Run, plans: Iterable[Plan], policies: Mapping[str, Policy]) -
 def _classes(plan: Plan, policy: Policy | None) -> Iterable[tuple[str, JobClass]]:
     """Yield the names and classes of a plan's jobs. A class that the policy does not name has no
     word."""
-    known = {one.name: one for one in (classes_of(policy) if policy is not None else ())}
+    by_name = {kind.name: kind for kind in (classes_of(policy) if policy is not None else ())}
     for jobs in plan.classes.values():
         for name, job_class in jobs.items():
-            yield name, known.get(job_class) or JobClass(job_class, "", "")
+            yield name, by_name.get(job_class) or JobClass(job_class, "", "")
 
 
 def add_results(run: Run, records: Iterable[Mapping[str, Any]]) -> None:

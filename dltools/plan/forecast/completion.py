@@ -79,14 +79,14 @@ class _Tier:
         if self.in_turns and self.number > 1:
             part = max(_EPSILON, cpus) / self.cpus
             return [(self, group, group.one.cpus * part) for group in self.groups]
-        number, left, found = self.number, cpus, []
+        number, left, speeds = self.number, cpus, []
         for group in self.groups:  # by what they can use: see `equal_parts`
             prospect, count = group.one, len(group.waiting)
             part = min(prospect.cpus, max(0.0, left) / number)
             left -= part * count
             number -= count
-            found.append((self, group, prospect.speed(part)))
-        return found
+            speeds.append((self, group, prospect.speed(part)))
+        return speeds
 
 
 def _tier(jobs: Sequence[Prospect], indices: Iterable[int], *, in_turns: bool) -> _Tier:
@@ -124,11 +124,11 @@ def in_order(
         number = min(number, rest)
         had = {at: group.had for tier in line for group in tier.groups for at in group.waiting}
         at_rest.append((clock, list(ends), had))
-    for since, found, had in reversed(at_rest):
+    for since, times, had in reversed(at_rest):
         later = [jobs[at]._replace(left=jobs[at].left - had[at]) for at in had]
         for at, end in zip(had, side_by_side(later, cpus) if later else (), strict=True):
-            found[at] = since + end
-        yield found
+            times[at] = since + end
+        yield times
 
 
 def _course(
@@ -140,11 +140,11 @@ def _course(
     while True:
         running = _running(tiers, cpus)
         span, ends = math.inf, None
-        for one in running:
-            _, group, speed = one
+        for runner in running:
+            _, group, speed = runner
             left = (jobs[group.waiting[-1]].left - group.had) / speed
             if left < span:
-                span, ends = left, one
+                span, ends = left, runner
         if ends is None:
             return
         clock += span
@@ -164,20 +164,20 @@ def _course(
 def _running(tiers: Iterable[_Tier], cpus: float) -> list[tuple[_Tier, _Alike, float]]:
     """Return the jobs that run, and their speeds: the first tiers that fit have all that they can
     use, and the first that does not fit has what these leave."""
-    found: list[tuple[_Tier, _Alike, float]] = []
+    running: list[tuple[_Tier, _Alike, float]] = []
     beside = None
     room = cpus
     for tier in tiers:
         if room <= _EPSILON:
-            return found
+            return running
         if tier.cpus <= room + _EPSILON:
-            found += [(tier, group, group.one.cpus) for group in tier.groups]
+            running += [(tier, group, group.one.cpus) for group in tier.groups]
             room -= tier.cpus
         else:
             beside = beside or tier
-            if not found:
+            if not running:
                 break
-    return found + beside.speeds(room) if beside and room > _EPSILON else found
+    return running + beside.speeds(room) if beside and room > _EPSILON else running
 
 
 _NEWEST = 15
@@ -220,15 +220,15 @@ class Forecasts:
         """Return it after a look at the running jobs. `left_s`: in how many seconds each ends, None
         where that is unknown. Forecasts stand until a job arrives, becomes known, or the
         arrangement changes."""
-        known = {run: seconds for run, seconds in left_s.items() if seconds is not None}
+        lengths = {run: seconds for run, seconds in left_s.items() if seconds is not None}
         ended = [
             (now - end) / (now - self.made)
             for run, end in sorted(self.ends.items())
             if run not in left_s and now - self.made >= _LEAST_S * MICRO
         ]
         errors = (*self.errors, *ended)[-_NEWEST:]
-        if arrangement == self.arrangement and known.keys() <= self.ends.keys():
+        if arrangement == self.arrangement and lengths.keys() <= self.ends.keys():
             ends = {run: end for run, end in self.ends.items() if run in left_s}
             return Forecasts(arrangement, self.made, ends, errors)
-        ends = {run: now + round(seconds * MICRO) for run, seconds in known.items()}
+        ends = {run: now + round(seconds * MICRO) for run, seconds in lengths.items()}
         return Forecasts(arrangement, now, ends, errors)

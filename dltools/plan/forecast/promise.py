@@ -132,32 +132,32 @@ class DockerAlone:
         before = self if self.jobs else DockerAlone(now, min(job.arrived for job in jobs))
         span = max(0, now - before.at) / MICRO
         if idle_s is not None and span > 0:
-            had_here = {key: one.attained for key, one in before.jobs.items()}
+            had_here = {key: old.attained for key, old in before.jobs.items()}
             used = (job.use.attained - had_here.get(job.run_id, 0.0) for job in jobs)
             cpus = min(cpus, max(_SMALL_CPUS, (math.fsum(used) + idle_s) / span))
         seen = {job.run_id: job for job in jobs}
-        found, late_s = {}, 0.0
+        by_run, late_s = {}, 0.0
         for key, (had, rate) in before._later(span, cpus).items():
-            one = before.jobs[key]
-            known = _seen(one, seen.get(key), had, span)
-            if one.ended is None and known.total is not None and known.had >= known.total:
-                over_s = (known.had - known.total) / max(rate, _EPSILON)
-                over_s = min(over_s, (now - one.arrived) / MICRO)
+            old = before.jobs[key]
+            twin = _seen(old, seen.get(key), had, span)
+            if old.ended is None and twin.total is not None and twin.had >= twin.total:
+                over_s = (twin.had - twin.total) / max(rate, _EPSILON)
+                over_s = min(over_s, (now - old.arrived) / MICRO)
                 late_s += over_s
                 ended = now - round(over_s * MICRO)
-                known = known._replace(had=known.total, ended=ended)
-            if known.is_here or known.ended is None:
-                found[key] = known
-        there = sum(one.ended is None for one in before.jobs.values())
-        here = sum(one.is_here for one in before.jobs.values())
+                twin = twin._replace(had=twin.total, ended=ended)
+            if twin.is_here or twin.ended is None:
+                by_run[key] = twin
+        there = sum(old.ended is None for old in before.jobs.values())
+        here = sum(old.is_here for old in before.jobs.values())
         for key, job in seen.items():
-            if key not in found:
+            if key not in by_run:
                 new = Imagined(job.arrived, 0.0, job.use.attained, job.use.attained)
-                found[key] = _seen(new, job, job.use.attained, 0.0)
+                by_run[key] = _seen(new, job, job.use.attained, 0.0)
         return DockerAlone(
             now,
             before.since,
-            found,
+            by_run,
             before.saved_s + (there - here) * span - late_s,
             before.there_s + there * span - late_s,
         )
@@ -165,19 +165,19 @@ class DockerAlone:
     def _later(self, span: float, cpus: float) -> dict[str, tuple[float, float]]:
         """Return by run what each job has had there after so many seconds, and how many CPUs it had
         at last. One that ends before is counted as if it went on; the others share its CPUs."""
-        had = {key: one.had for key, one in self.jobs.items()}
+        had = {key: job.had for key, job in self.jobs.items()}
         rates = dict.fromkeys(had, 0.0)
-        running = [key for key, one in self.jobs.items() if one.ended is None]
+        running = [key for key, job in self.jobs.items() if job.ended is None]
         while running and span > 0:
             parts = self._parts(running, cpus)
             rates |= {key: max(_EPSILON, self.jobs[key].rate(parts)) for key in running}
             left = {key: (self.jobs[key].total or math.inf) - had[key] for key in running}
             left_s = {key: max(0.0, left[key]) / rates[key] for key in running}
             step = min(span, *left_s.values())
-            had = {key: one + rates[key] * step for key, one in had.items()}
+            had = {key: cpu_s + rates[key] * step for key, cpu_s in had.items()}
             running = [key for key in running if left_s[key] > step]
             span -= step
-        return {key: (one, rates[key]) for key, one in had.items()}
+        return {key: (cpu_s, rates[key]) for key, cpu_s in had.items()}
 
     def _parts(self, running: Iterable[str], cpus: float) -> dict[float, float]:
         counts = Counter[float]()
@@ -188,10 +188,10 @@ class DockerAlone:
     def ends(self, cpus: float) -> dict[str, int]:
         """Return when each job ends there (microseconds), by run: those of known length, and those
         that are taken to need as much as they have had."""
-        left = {key: one.left_there for key, one in self.jobs.items() if one.ended is None}
+        left = {key: job.left_there for key, job in self.jobs.items() if job.ended is None}
         ends = self._ends_s(left, cpus).items()
-        found = {key: self.at + round(end * MICRO) for key, end in ends if math.isfinite(end)}
-        return found | {key: one.ended for key, one in self.jobs.items() if one.ended is not None}
+        ends_at = {key: self.at + round(end * MICRO) for key, end in ends if math.isfinite(end)}
+        return ends_at | {key: job.ended for key, job in self.jobs.items() if job.ended is not None}
 
     def _ends_s(self, left: Mapping[str, float], cpus: float) -> dict[str, float]:
         """Return in how many seconds jobs end that need so many CPU seconds and share the CPUs
@@ -208,7 +208,7 @@ class DockerAlone:
         saved some: those that have gone by, and those that are to come if from now on jobs share
         the CPUs equally there and here. `ends`: when jobs end there. All takes longer there by the
         part `competing`, for this host loses nothing by it."""
-        here = {key: one.left_here for key, one in self.jobs.items() if one.is_here}
+        here = {key: job.left_here for key, job in self.jobs.items() if job.is_here}
         later = math.fsum(self._ends_s(here, cpus).values())
         there = math.fsum(max(0, end - self.at) for end in ends.values()) / MICRO
         lost_s = later - there - self.saved_s - competing * (self.there_s + there)
@@ -223,46 +223,46 @@ class DockerAlone:
         order (`is_order`), the last ends sooner, and who would wait for nobody there waits for
         nobody here; by shares all are told apart.
         """
-        here = {key: one for key, one in self.jobs.items() if one.is_here}
-        is_known = any(one.total is not None for one in here.values())
-        running = [key for key, one in self.jobs.items() if one.ended is None]
-        ends, parts, found = self.ends(cpus) if is_known else {}, self._parts(running, cpus), {}
+        here = {key: job for key, job in self.jobs.items() if job.is_here}
+        is_known = any(job.total is not None for job in here.values())
+        running = [key for key, job in self.jobs.items() if job.ended is None]
+        ends, parts, dues = self.ends(cpus) if is_known else {}, self._parts(running, cpus), {}
         last = max(here, key=lambda key: (here[key].left_s(cpus), key), default=None)
         passed_s = (now - self.at) / MICRO
-        for key, one in here.items():
-            had = (one.attained + _NEW_CPU_S) / (one.had + _NEW_CPU_S)
-            age_s = (now - one.arrived) / MICRO
-            rate = one.rate(parts)
-            waits_there = one.cpus > rate + _EPSILON
-            is_free = one.cpus < _SMALL_CPUS or (is_order and not waits_there)
+        for key, job in here.items():
+            had = (job.attained + _NEW_CPU_S) / (job.had + _NEW_CPU_S)
+            age_s = (now - job.arrived) / MICRO
+            rate = job.rate(parts)
+            waits_there = job.cpus > rate + _EPSILON
+            is_free = job.cpus < _SMALL_CPUS or (is_order and not waits_there)
             is_last = is_order and key == last
             times = 1.0 if is_free else min(latest, LAST) if is_last else latest
-            if one.total is None:
-                ahead_s = (one.attained - one.had) / max(rate, _EPSILON) - passed_s
+            if job.total is None:
+                ahead_s = (job.attained - job.had) / max(rate, _EPSILON) - passed_s
                 wait_s = (times - 1) * age_s + times * ahead_s + (0.0 if is_free else _GRACE_S)
-                found[key] = Due(wait_s, had)
+                dues[key] = Due(wait_s, had)
                 continue
-            end_s = (ends[key] - one.arrived) / MICRO
+            end_s = (ends[key] - job.arrived) / MICRO
             in_hand_s = min(_MOST_IN_HAND_S, _IN_HAND * (times - 1) * end_s)
-            wait_s = times * end_s - age_s - one.left_s(cpus) - in_hand_s
-            found[key] = Due(wait_s, had)
-        return found
+            wait_s = times * end_s - age_s - job.left_s(cpus) - in_hand_s
+            dues[key] = Due(wait_s, had)
+        return dues
 
 
-def _seen(one: Imagined, job: Job | None, had: float, span_s: float) -> Imagined:
+def _seen(twin: Imagined, job: Job | None, had: float, span_s: float) -> Imagined:
     """Return what is known of a job that has had so much there, after a look at the real host: one
     that has ended there needed what it had had, and what it may have had since the look before."""
     if job is None:
-        total = min(max(one.attained, had), one.attained + one.cpus * span_s)
-        return one._replace(had=had, total=total if one.is_here else one.total, is_here=False)
+        total = min(max(twin.attained, had), twin.attained + twin.cpus * span_s)
+        return twin._replace(had=had, total=total if twin.is_here else twin.total, is_here=False)
     left, attained = length_left(job), job.use.attained
     return Imagined(
-        one.arrived,
+        twin.arrived,
         needed_cpus(job),
         had,
         attained,
         None if left is None else attained + left,
-        one.is_here,
-        one.ended,
+        twin.is_here,
+        twin.ended,
         max(1, len(job.membership.members)),
     )

@@ -80,8 +80,8 @@ def move_levers(host: HostHistory) -> None:
     """Move the levers of all jobs that share GPUs, by what they have had since."""
     now, held = host.sampled_at or 0, set()
     for _, group, jobs in _groups(host):
-        size = len({gpu for one in group for gpu in one.use.gpus})
-        more = sum(one.use.gpu_use.is_feeder(now) for one in group) - len(jobs)
+        size = len({gpu for job in group for gpu in job.use.gpus})
+        more = sum(job.use.gpu_use.is_feeder(now) for job in group) - len(jobs)
         shared: list[tuple[ContainerHistory, GpuLever, float | None]] = []
         for job in jobs:
             given = host.decision.allocations.get(job.id)
@@ -152,8 +152,8 @@ def _fed(job: ContainerHistory, lever: GpuLever, now: int, factor: float | None)
         return lever
     begun = _begun(job, lever, now)
     cores = (job.use.attained - lever.attained) * MICRO / (now - lever.since)
-    wanted = factor or (lever.asked / lever.had if lever.had > 0 else _STEP)
-    factor = min(_STEP, max(1 / _STEP, wanted))
+    times = factor or (lever.asked / lever.had if lever.had > 0 else _STEP)
+    factor = min(_STEP, max(1 / _STEP, times))
     if abs(factor - 1) <= _NEAR or (lever.cpus is None and factor >= 1):
         return begun
     quota = max(LEAST_CPUS, (lever.cpus or cores) * factor)
@@ -187,7 +187,7 @@ def _slices(levers: Sequence[GpuLever], size: int) -> list[float]:
     """Return how many of so many GPUs each job has: equal slices of the time of all that run, but
     for those that want less. Turns are spread over the period as `TurnQueues` spreads them."""
     most = [math.inf if lever.most is None else lever.most for lever in levers]
-    paused = [number for number, one in enumerate(levers) if one.part < _FREE_PART]
+    paused = [number for number, lever in enumerate(levers) if lever.part < _FREE_PART]
     turns = math.fsum(levers[number].part for number in paused)
     spare = max(0.0, 1 - turns) / max(1, len(paused))
     begins, begin = {}, 0.0
@@ -198,8 +198,8 @@ def _slices(levers: Sequence[GpuLever], size: int) -> list[float]:
     for point in range(_POINTS):
         runs = [
             number
-            for number, one in enumerate(levers)
-            if number not in begins or (point / _POINTS - begins[number]) % 1 < one.part
+            for number, lever in enumerate(levers)
+            if number not in begins or (point / _POINTS - begins[number]) % 1 < lever.part
         ]
         left = float(size)
         for others, number in enumerate(sorted(runs, key=most.__getitem__), 1 - len(runs)):
@@ -233,7 +233,7 @@ def shares_of_gpus(host: HostHistory, period_s: float) -> GpuSharing:
             settings[job.id] = how
             had = "" if lever.had is None else f", had {lever.had:.2f}"
             notes[job.id] = f"{lever.asked:.2f} of {short_uuid(queue)} asked{had}: {what}"
-    is_timed = any("turn_s" in one for one in settings.values())
+    is_timed = any("turn_s" in setting for setting in settings.values())
     note = "shares of GPUs by parts of the time" if is_timed else ""
     return GpuSharing(notes, settings=settings, note=note)
 

@@ -77,11 +77,11 @@ class HostHistory:
 
     def look(self) -> Look:
         """Return who its jobs are at its newest sample, without those that must not be touched."""
-        found: tuple[list[ContainerHistory], list[ContainerHistory]] = ([], [])
+        groups: tuple[list[ContainerHistory], list[ContainerHistory]] = ([], [])
         for container in self.containers.values() if self.cpus > 0 else ():
             if self._is_job(container):
-                found[not container.progress.metrics].append(container)
-        return Look(*map(_by_name, found))
+                groups[not container.progress.metrics].append(container)
+        return Look(*map(_by_name, groups))
 
     def jobs(self) -> Jobs:
         """Return the jobs that have reported progress, by name."""

@@ -74,10 +74,10 @@ def _of_host(host: HostHistory, quotas: dict[str, float | None]) -> Iterator[str
     is_crowded = len(reporting) > 1 and total > host.cpus > 0
     for job in jobs if host.cpus > 0 else ():
         quota = quotas.get(job.id)
-        if (found := _beyond(job, host.cpus, quota)) is not None or (
-            found := _on_all_cpus(job, host)
+        if (fault := _beyond(job, host.cpus, quota)) is not None or (
+            fault := _on_all_cpus(job, host)
         ) is not None:
-            yield f"warning: {found}"
+            yield f"warning: {fault}"
         elif is_crowded and job in spinning:
             yield f"advice: {_spins(job)}: {_start(job, int(host.cpus / len(reporting)))}"
     if spinning and is_crowded:
@@ -145,7 +145,7 @@ def _on_all_cpus(job: ContainerHistory, host: HostHistory) -> str | None:
 
 def _pools(runtime: Runtime) -> dict[str, int]:
     """Return what starts threads in a job beside OpenMP, and how many, 0 where nothing says it."""
-    pairs = (one.partition("=") for one in (runtime.thread_pools or "").split("+"))
+    pairs = (pool.partition("=") for pool in (runtime.thread_pools or "").split("+"))
     return {name: int(count) if count.isdecimal() else 0 for name, _, count in pairs}
 
 
@@ -169,8 +169,8 @@ def _start(job: ContainerHistory, cpus: int) -> str:
 
 
 def _fewer(job: ContainerHistory, cpus: float) -> str:
-    if found := options(job.runtime, cpus):
-        return f"start it with {found} next time"
+    if setting := options(job.runtime, cpus):
+        return f"start it with {setting} next time"
     return f"set the number of its threads to {max(1, int(cpus))}"
 
 
@@ -178,9 +178,9 @@ def options(runtime: Runtime, cpus: float) -> str:
     """Return the options of `docker run`, or of the program, that set a job's number of threads, ""
     where nothing in it is known."""
     pools = _pools(runtime)
-    found = [text for name, text in _OPTIONS.items() if name in pools]
+    settings = [text for name, text in _OPTIONS.items() if name in pools]
     if runtime.openmp_runtime and "llama.cpp" not in pools:
-        found.insert(0, "-e OMP_NUM_THREADS={n}")
-    if not found and "libtbb" in pools:
-        found = ["--cpuset-cpus of {n} CPUs"]
-    return " ".join(found).format(n=max(1, int(cpus)))
+        settings.insert(0, "-e OMP_NUM_THREADS={n}")
+    if not settings and "libtbb" in pools:
+        settings = ["--cpuset-cpus of {n} CPUs"]
+    return " ".join(settings).format(n=max(1, int(cpus)))

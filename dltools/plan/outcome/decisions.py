@@ -79,7 +79,7 @@ def decisions(hosts: Iterable[HostHistory], realised: Realised) -> Iterator[JobD
     """Yield the decision for each container of each host, by name."""
     for host in hosts:
         realisation = realised[host.name]
-        for container in sorted(host.containers.values(), key=lambda one: (one.name, one.id)):
+        for container in sorted(host.containers.values(), key=lambda job: (job.name, job.id)):
             for member in container.containers:
                 yield _decision(host, container, member, realisation)
 
@@ -132,9 +132,9 @@ def _part(job: ContainerHistory, setting: Settings | None) -> Settings:
 
 def actions(hosts: Iterable[HostHistory], decided: Iterable[JobDecision]) -> tuple[Action, ...]:
     """Return a plan's actions: settings that change, then what is done once."""
-    found = [action for decision in decided for action in _changes(decision)]
-    found += [action for host in hosts for action in _orders(host)]
-    return tuple(replace(one, id=number) for number, one in enumerate(found, 1))
+    planned = [action for decision in decided for action in _changes(decision)]
+    planned += [action for host in hosts for action in _orders(host)]
+    return tuple(replace(action, id=number) for number, action in enumerate(planned, 1))
 
 
 def _changes(decision: JobDecision) -> Iterator[Action]:
@@ -172,7 +172,7 @@ def covered(hosts: Iterable[HostHistory]) -> tuple[str, ...]:
 
 def classes(hosts: Iterable[HostHistory]) -> dict[str, dict[str, str]]:
     """Return the class of each job that has one, by its name, for each host."""
-    found = {
+    by_host = {
         host.name: {
             container.name: allocation.job_class
             for key, allocation in host.decision.allocations.items()
@@ -181,7 +181,7 @@ def classes(hosts: Iterable[HostHistory]) -> dict[str, dict[str, str]]:
         }
         for host in hosts
     }
-    return {name: dict(sorted(jobs.items())) for name, jobs in found.items() if jobs}
+    return {name: dict(sorted(jobs.items())) for name, jobs in by_host.items() if jobs}
 
 
 def gain(hosts: Iterable[HostHistory]) -> str:

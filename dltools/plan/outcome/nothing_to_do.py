@@ -102,7 +102,7 @@ def _no_training(running: Sequence[ContainerHistory]) -> str:
 def _as_planned(realisation: Realisation, decided: Sequence[JobDecision], jobs: int) -> str:
     ours = [decision for decision in decided if decision.container_id in realisation.settings]
     if any(_is_limited(decision.present) for decision in ours):
-        notes = ((one.name, realisation.notes.get(one.container_id, "")) for one in ours)
+        notes = ((job.name, realisation.notes.get(job.container_id, "")) for job in ours)
         apart = [f"{name} ({note})" for name, note in notes if NO_COMPARISON in note]
         return "; ".join([f"{AS_PLANNED} ({realisation.mode}: {realisation.why})", *apart[:_NAMED]])
     if jobs == 1:

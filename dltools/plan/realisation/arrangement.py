@@ -159,7 +159,7 @@ def compare(
     order = sorted(jobs, key=lambda job: places[job.id])
     tiers = [
         [at for at, _ in group]
-        for _, group in groupby(enumerate(order), key=lambda one: places[one[1].id])
+        for _, group in groupby(enumerate(order), key=lambda pair: places[pair[1].id])
     ]
     spin = spins(order, host.cpus)
     lefts = {job.run_id: length_left(job) for job in order}
@@ -213,8 +213,8 @@ def _in_order(
 ) -> list[float] | None:
     """Return when jobs end in order, the last of them side by side as far as they end in time (s);
     None where an order ends them too late."""
-    found = in_order(jobs, tiers, cpus, _rests(len(jobs)))
-    return next((ends for ends in found if max(ends) <= last * (1 + _ROUNDING)), None)
+    orders = in_order(jobs, tiers, cpus, _rests(len(jobs)))
+    return next((ends for ends in orders if max(ends) <= last * (1 + _ROUNDING)), None)
 
 
 def _shortest(

@@ -89,26 +89,26 @@ def within_bounds(
     for job in jobs:
         if job.id not in realisation.settings:
             continue
-        cannot, wanted = job.in_force.cannot, realisation.settings[job.id]
+        cannot, setting = job.in_force.cannot, realisation.settings[job.id]
         said = [f"its engine {here}"] if need in cannot and not realisation.unable else []
         if cannot:
             lost = {*cannot, *(Turn.__annotations__ if _PAUSE in cannot else ())}
-            wanted = only(wanted, wanted.keys() - lost)
+            setting = only(setting, setting.keys() - lost)
         if respects_owners:
-            wanted = _within_owner(wanted, job.owner, cpus)
-            said += _owners_notes(wanted, job.owner)
-        settings[job.id] = wanted
+            setting = _within_owner(setting, job.owner, cpus)
+            said += _owners_notes(setting, job.owner)
+        settings[job.id] = setting
         notes[job.id] = joined(realisation.notes.get(job.id), *said)
     return replace(realisation, settings=settings, notes=notes)
 
 
-def _within_owner(wanted: Settings, owner: Owner, cpus: float) -> Settings:
+def _within_owner(setting: Settings, owner: Owner, cpus: float) -> Settings:
     """Return settings within what an owner asked for.
 
     No quota becomes the owner's, and all CPUs become the owner's list. A weight is multiplied by
     the owner's own, as a multiple of the default.
     """
-    settings = wanted.copy()
+    settings = setting.copy()
     if "cpus" in settings and owner.cpus is not None and not 0 < cpus <= owner.cpus:
         planned = settings["cpus"]
         settings["cpus"] = owner.cpus if planned is None else min(owner.cpus, planned)

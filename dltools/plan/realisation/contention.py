@@ -97,11 +97,11 @@ def spins(jobs: Sequence[Job], cpus: float) -> dict[str, float]:
     for key, part in shown.items():
         by_threads.setdefault(threads[key], []).append(part)
     every = list(shown.values()) or [1.0]
-    found = dict.fromkeys(threads, 0.0)
+    parts = dict.fromkeys(threads, 0.0)
     for job in able:
         alike = by_threads.get(threads[job.id], every)
-        found[job.id] = shown.get(job.id, sum(alike) / len(alike))
-    return found
+        parts[job.id] = shown.get(job.id, sum(alike) / len(alike))
+    return parts
 
 
 def _spin_shown(job: Job) -> float | None:

@@ -160,16 +160,16 @@ class Comparison:
     def __str__(self) -> str:
         """Say it in words."""
         means = {"in order": self.ordered, "in turns": self.turns, "side by side": self.beside}
-        known = [
+        words = [
             f"{name} {format_seconds(mean)}" for name, mean in means.items() if math.isfinite(mean)
         ]
-        found = f"{', '.join(known)} on average"
+        text = f"{', '.join(words)} on average"
         if self.error is not None:
-            found += f" (forecasts were {100 * self.error:.0f} % off)"
+            text += f" (forecasts were {100 * self.error:.0f} % off)"
         best = self.ordered if self.wins else min(self.turns, self.beside)
         if self.shortest < WINS * best:
-            found += f"; {SHORTEST}, shortest first, {format_seconds(self.shortest)}"
-        return found
+            text += f"; {SHORTEST}, shortest first, {format_seconds(self.shortest)}"
+        return text
 
 
 @dataclass(frozen=True, slots=True)

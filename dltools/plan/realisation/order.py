@@ -59,16 +59,16 @@ def standings(host: SharedHost) -> dict[str, Standing]:
     """Return the standing of each job that does not serve; an unlimited job equals the first, or
     waits for its turn if nothing is known of it for long (see `runs_in_no_order`)."""
     jobs = [job for job in host.jobs if not is_serving(job)]
-    found = {job.id: standing(host, job) for job in jobs}
+    ranking = {job.id: standing(host, job) for job in jobs}
     if host.choice.are_equal:
-        return {key: one if key in host.exploring else _EQUAL for key, one in found.items()}
+        return {key: place if key in host.exploring else _EQUAL for key, place in ranking.items()}
     unlimited = {job.id for job in host.jobs if host.is_unlimited(job)} - host.exploring
-    others = found.keys() - unlimited - host.exploring
-    best = min((found[key] for key in others), default=_EQUAL)
+    others = ranking.keys() - unlimited - host.exploring
+    best = min((ranking[key] for key in others), default=_EQUAL)
     head = _EQUAL if best[0] > 0 else best
     last = runs_in_no_order(host, jobs)
     places = {job.id: _UNKNOWN if job.run_id in last else head for job in jobs}
-    return {key: places[key] if key in unlimited else one for key, one in found.items()}
+    return {key: places[key] if key in unlimited else place for key, place in ranking.items()}
 
 
 def runs_in_no_order(host: SharedHost, jobs: Iterable[Job]) -> frozenset[str]:
@@ -81,11 +81,11 @@ def runs_in_no_order(host: SharedHost, jobs: Iterable[Job]) -> frozenset[str]:
     return frozenset(job.run_id for job in last)
 
 
-def in_order(host: SharedHost, found: Mapping[str, Standing]) -> list[Job]:
+def in_order(host: SharedHost, ranking: Mapping[str, Standing]) -> list[Job]:
     """Return the jobs that have a standing, in order; equals by arrival."""
     return sorted(
-        (job for job in host.jobs if job.id in found),
-        key=lambda job: (found[job.id], job.arrived, job.name, job.id),
+        (job for job in host.jobs if job.id in ranking),
+        key=lambda job: (ranking[job.id], job.arrived, job.name, job.id),
     )
 
 
@@ -102,8 +102,8 @@ def groups_that_fit(
     groups: list[list[Job]] = []
     rooms: list[float] = []
     full: dict[float, int] = {}  # by need: so many groups have no room for it
-    wanted = [(needs(job), job) for job in jobs]
-    for need, job in sorted(wanted, key=lambda one: one[0] <= beside):
+    pairs = [(needs(job), job) for job in jobs]
+    for need, job in sorted(pairs, key=lambda pair: pair[0] <= beside):
         spare = beside if need <= beside else 0.0
         least = min(need, IDLE_CPUS) if job.run_id in late else need
         at = full.get(least, 0)
@@ -128,7 +128,7 @@ class Precedence(NamedTuple):
 
 
 def precedences(
-    host: SharedHost, jobs: list[Job], found: Mapping[str, Standing], urgent: Collection[str]
+    host: SharedHost, jobs: list[Job], ranking: Mapping[str, Standing], urgent: Collection[str]
 ) -> dict[str, Precedence]:
     """Return the precedence of jobs with these standings, by id. Where users come first, the first
     jobs of all users are equals, then the second ones; a user's own jobs have their standings among
@@ -140,19 +140,19 @@ def precedences(
     if len(users) < 2:
         for job in jobs:
             goes_first = job.id in host.exploring or job.run_id in urgent
-            turns[job.id] = Precedence(goes_first, (found[job.id],), frozenset({found[job.id]}))
+            turns[job.id] = Precedence(goes_first, (ranking[job.id],), frozenset({ranking[job.id]}))
         return turns
     waited = {job.id: host.queue.turn(job.run_id, host.now) for job in jobs}
 
     def key(job: Job) -> tuple[object, ...]:
-        return job.run_id not in urgent, found[job.id], waited[job.id], job.use.attained
+        return job.run_id not in urgent, ranking[job.id], waited[job.id], job.use.attained
 
     for own in users.values():
-        known = [waited[job.id] for job in own if job.run_id in host.queue.positions]
-        current = [turn for turn in known if turn[0] == 1]
-        next_user = max(current or known, default=(0, 0))
+        queued = [waited[job.id] for job in own if job.run_id in host.queue.positions]
+        current = [turn for turn in queued if turn[0] == 1]
+        next_user = max(current or queued, default=(0, 0))
         for number, job in enumerate(sorted(own, key=key)):
-            claims = frozenset[object]({number, (job.user, found[job.id])})
+            claims = frozenset[object]({number, (job.user, ranking[job.id])})
             turns[job.id] = Precedence(job.id in host.exploring, (number, next_user), claims)
     return turns
 
@@ -204,9 +204,9 @@ _TICK_S = 0.1
 def due(host: SharedHost, job: Job) -> Due:
     """Return until when a job can wait: so that it ends in time, and no longer in one stretch than
     its owner says."""
-    found = host.dues.get(job.run_id, _ANY_TIME)
+    promised = host.dues.get(job.run_id, _ANY_TIME)
     longest_s = longest_pause_s(job.labels)
     if not 0 < longest_s < math.inf:
-        return found
+        return promised
     left_s = longest_s - host.queue.waited_s(job.run_id, host.now)
-    return Due(min(found.wait_s, left_s), found.had)
+    return Due(min(promised.wait_s, left_s), promised.had)

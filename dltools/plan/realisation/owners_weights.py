@@ -40,7 +40,7 @@ def by_owners_weights(
     settings: dict[str, Settings] = {}
     least = 0.0
     for (ratio, _), part in zip(wishes, parts, strict=True):
-        raised = {key: max(one["weight"], least / ratio) for key, one in part.settings.items()}
+        raised = {key: max(given["weight"], least / ratio) for key, given in part.settings.items()}
         settings |= {key: {"weight": level} for key, level in raised.items()}
         least = max(least, *(level * ratio for level in raised.values()))
     positions = ChainMap(*(dict(part.queue.positions) for part in parts))

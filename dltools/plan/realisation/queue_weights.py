@@ -53,10 +53,10 @@ def priorities(host: SharedHost) -> Realisation:
         even: dict[str, Settings] = {job.id: {"weight": LEVELS[0]} for job in host.jobs}
         note = "no job waits" if host.choice.is_even else "weights order no job beside GPU feeders"
         return host.realisation(note, settings=even)
-    found = standings(host)
-    jobs = in_order(host, found)
+    ranking = standings(host)
+    jobs = in_order(host, ranking)
     urgent = urgent_runs(host, jobs)
-    turns = precedences(host, jobs, found, urgent)
+    turns = precedences(host, jobs, ranking, urgent)
     late = {job.run_id for job in jobs if due(host, job).wait_s < -TURN_S}
     groups = groups_that_fit(in_turn(host, jobs, turns), host.cpus, host.need, late=late)
     groups = _filled(host, groups)
@@ -136,4 +136,4 @@ def first_weights(
     needs = {key: each[key] for own in keys.values() for key in own}
     times = in_proportion(needs, total, 1.0)
     raised = {key: LEVELS[0] * times[own[0]] for key, own in keys.items()}
-    return {key: {"weight": whole_weight(one, LEVELS[0], _MOST)} for key, one in raised.items()}
+    return {key: {"weight": whole_weight(level, LEVELS[0], _MOST)} for key, level in raised.items()}

@@ -67,7 +67,7 @@ def realise(
     """
     competing = list(silent) if host.cpus > 0 and choice.mode in _ORDERED else []
     given = {job.id: host.previous[job.id] for job in host.jobs if job.id in host.previous}
-    shares = {key: one for key, one in given.items() if one.share is not None and host.cpus > 0}
+    shares = {key: part for key, part in given.items() if part.share is not None and host.cpus > 0}
     realisation = Realisation(choice.mode, choice.why, queue=queue or Queue(), unable=choice.unable)
     if not choice.unable:
         jobs = [*(job for job in host.jobs if job.id in shares), *competing]
@@ -155,7 +155,7 @@ def _without_earlier(realisation: Realisation, jobs: Sequence[Job]) -> Realisati
     sets = _defaults(realisation.mode)
     names = {job.id: job.owner.planned.keys() - sets.keys() for job in jobs}
     earlier = {key: as_found(only(DEFAULTS, own)) for key, own in names.items() if own}
-    settings = {key: one | realisation.settings.get(key, {}) for key, one in earlier.items()}
+    settings = {key: limits | realisation.settings.get(key, {}) for key, limits in earlier.items()}
     return (
         replace(realisation, settings={**realisation.settings, **settings})
         if settings
@@ -165,10 +165,10 @@ def _without_earlier(realisation: Realisation, jobs: Sequence[Job]) -> Realisati
 
 def _bystanders(mode: Mode, jobs: Sequence[Job]) -> dict[str, str]:
     """Return the jobs that take no part in a mode and keep what containers begin with, and why."""
-    found = {job.id: _IDLE for job in jobs if job.use.is_idle} if mode in _ORDERED else {}
+    bystanders = {job.id: _IDLE for job in jobs if job.use.is_idle} if mode in _ORDERED else {}
     if mode in WEIGHTED:
-        found |= _under_other_parents([job for job in jobs if job.id not in found])
-    return found
+        bystanders |= _under_other_parents([job for job in jobs if job.id not in bystanders])
+    return bystanders
 
 
 def _under_other_parents(jobs: Sequence[Job]) -> dict[str, str]:

@@ -91,7 +91,7 @@ def _queue_beside(host: SharedHost, doubtful: Sequence[Job], groups: int) -> Rea
         return planned if key in host.exploring else whole_weight(planned * part)
 
     settings: dict[str, Settings] = {
-        key: {"weight": weight(key, one["weight"])} for key, one in realisation.settings.items()
+        key: {"weight": weight(key, given["weight"])} for key, given in realisation.settings.items()
     }
     return replace(realisation, settings=settings)
 

@@ -45,8 +45,8 @@ def allocations_of(jobs: Sequence[Job], given: Mapping[str, Allocation]) -> dict
     """Return each job's allocation, by id: that which it was given, or, where it has no share, one
     that limits nobody."""
     unknown = Allocation(1 / len(jobs), "-", "has reported nothing yet", unlimited=True)
-    found = ((job.id, given.get(job.id)) for job in jobs)
-    return {key: unknown if one is None or one.share is None else one for key, one in found}
+    pairs = ((job.id, given.get(job.id)) for job in jobs)
+    return {key: unknown if part is None or part.share is None else part for key, part in pairs}
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,24 +93,24 @@ class SharedHost:
     def share(self, job: Job) -> float:
         """Return a job's share; where the job is unlimited, the mean of the others, so that nobody
         is served better for not being understood."""
-        found = self.allocations[job.id]
-        if not found.unlimited and found.share is not None:
-            return found.share
+        own = self.allocations[job.id]
+        if not own.unlimited and own.share is not None:
+            return own.share
         limited = [
             allocation for allocation in self.allocations.values() if not allocation.unlimited
         ]
-        known = [allocation.share for allocation in limited if allocation.share is not None]
-        return math.fsum(known) / len(known) if known else 1 / len(self.jobs)
+        shares = [allocation.share for allocation in limited if allocation.share is not None]
+        return math.fsum(shares) / len(shares) if shares else 1 / len(self.jobs)
 
     def wishes(self) -> list[tuple[float, list[Job]]]:
         """Return the jobs whose owners asked for the same weight, the smallest weight first, as a
         multiple of the default; all together where owners do not count."""
         if self.choice.queue.owners != "respect":
             return [(1.0, self.jobs)]
-        found: dict[int, list[Job]] = {}
+        by_weight: dict[int, list[Job]] = {}
         for job in self.jobs:
-            found.setdefault(round(job.owner.ratio * DEFAULT_WEIGHT), []).append(job)
-        return [(jobs[0].owner.ratio, jobs) for _, jobs in sorted(found.items())]
+            by_weight.setdefault(round(job.owner.ratio * DEFAULT_WEIGHT), []).append(job)
+        return [(jobs[0].owner.ratio, jobs) for _, jobs in sorted(by_weight.items())]
 
     def most_cpus(self, job: Job) -> float:
         """Return the largest quota that a job can have, in cores."""

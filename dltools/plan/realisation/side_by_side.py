@@ -48,12 +48,12 @@ def quotas(host: SharedHost) -> Realisation:
 
 def _as_wished(host: SharedHost, shares: Mapping[str, float]) -> dict[str, float]:
     """Return shares of which who asked for a larger weight has as many times more, or all."""
-    found, least = dict(shares), 0.0
+    wished, least = dict(shares), 0.0
     for ratio, jobs in host.wishes():
         own = {job.id: min(1.0, max(shares[job.id], least * ratio)) for job in jobs}
-        found |= own
+        wished |= own
         least = max(least, *(share / ratio for share in own.values()))
-    return found
+    return wished
 
 
 def _filled(host: SharedHost, shares: Mapping[str, float]) -> dict[str, float]:

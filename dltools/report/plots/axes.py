@@ -86,13 +86,13 @@ _OTHER_RUNS = ("#332288", "#44AA99", "#AA4499", "#661100", "#6699CC", "#888888")
 def run_colours(labels: Sequence[str]) -> dict[str, str]:
     """Return the colour of each run of a plot, by its label: one whose label names a policy, such
     as `night/srtf` or `fair-rotate`, has that policy's in every plot."""
-    found: dict[str, str] = {}
+    colours: dict[str, str] = {}
     others = cycle(_OTHER_RUNS)
     for label in labels:
         words = re.split(r"[^a-z]+", label.lower())
         policy = next((word for word in reversed(words) if word in _POLICIES), None)
-        found[label] = next(others) if policy is None else _POLICIES[policy]
-    return found
+        colours[label] = next(others) if policy is None else _POLICIES[policy]
+    return colours
 
 
 def line_style(number: int) -> dict[str, Any]:
@@ -138,7 +138,7 @@ def legend(ax: Axes, **options: Any) -> None:
     figure = cast("Figure", ax.figure)
     given = options.get("handles")
     labels = (
-        ax.get_legend_handles_labels()[1] if given is None else [one.get_label() for one in given]
+        ax.get_legend_handles_labels()[1] if given is None else [mark.get_label() for mark in given]
     )
     if not labels:
         return
@@ -162,11 +162,11 @@ _LINE_INCHES = 0.19
 
 def legend_inches(ax: Axes) -> float:
     """Return the height of the legend below the axes (inches), 0 without one."""
-    found = ax.get_legend()
-    if found is None:
+    box = ax.get_legend()
+    if box is None:
         return 0.0
-    columns: int = max(1, found._ncols)  # type: ignore[attr-defined]
-    lines = -(-len(found.get_texts()) // columns)
+    columns: int = max(1, box._ncols)  # type: ignore[attr-defined]
+    lines = -(-len(box.get_texts()) // columns)
     return lines * _LINE_INCHES + 0.05
 
 
@@ -175,7 +175,7 @@ def clock(ax: Axes, end: float) -> None:
     from matplotlib.ticker import FuncFormatter, MaxNLocator
 
     end = end or 1.0
-    unit, name = next((one for one in _UNITS if end >= 3 * one[0]), _UNITS[-1])
+    unit, name = next((pair for pair in _UNITS if end >= 3 * pair[0]), _UNITS[-1])
     ax.set_xlim(0, end * 1.02)
     ticks = MaxNLocator(8, steps=[1, 2, 5, 10]).tick_values(0, end / unit)
     ax.set_xticks([tick * unit for tick in ticks if tick * unit <= end * 1.02])
@@ -207,8 +207,8 @@ def changes(series: Series) -> Series:
     return thinned(series_points)
 
 
-def _is_same(one: float, other: float) -> bool:
-    return one == other or (math.isnan(one) and math.isnan(other))
+def _is_same(value: float, other: float) -> bool:
+    return value == other or (math.isnan(value) and math.isnan(other))
 
 
 def area(series: Series) -> float:

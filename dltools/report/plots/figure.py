@@ -35,8 +35,8 @@ def panels(runs: Sequence[Run], kinds: Sequence[str]) -> list[Panel]:
     span = max((run.end for run in runs), default=0.0)
     colours = run_colours([run.label for run in runs])
     frames = [TimeFrame(run, span, len(runs) > 1, colours[run.label]) for run in runs]
-    found = (_PANELS[kind](frame) for kind in kinds for frame in frames)
-    return [panel for panel in found if panel is not None]
+    made = (_PANELS[kind](frame) for kind in kinds for frame in frames)
+    return [panel for panel in made if panel is not None]
 
 
 WIDTH = 9.0

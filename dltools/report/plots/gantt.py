@@ -76,16 +76,16 @@ class Stretch:
 
 def stretches(changes: Sequence[ClassChange], begin: float, end: float) -> list[Stretch]:
     """Return the spans of classes that fill a job's life, from `begin` to `end` (s)."""
-    found: list[Stretch] = []
+    spans: list[Stretch] = []
     since, now = begin, None
     for time, job_class in changes:
         time = min(max(time, begin), end)
         if time > since:
-            found.append(Stretch(since, time, now))
+            spans.append(Stretch(since, time, now))
         since, now = time, job_class
-    if end > since or not found:
-        found.append(Stretch(since, end, now))
-    return found
+    if end > since or not spans:
+        spans.append(Stretch(since, end, now))
+    return spans
 
 
 _MOST_BARS = 400

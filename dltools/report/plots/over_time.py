@@ -31,16 +31,16 @@ _ROW = 0.85  # of the distance between two rows
 
 def limits_panel(frame: TimeFrame) -> Panel | None:
     """Return the panel of the CPUs of the jobs that used most, None if no CPU use is known."""
-    known = {name: line for name, line in frame.run.timelines.items() if line.limit or line.use}
-    if not known:
+    lines = {name: line for name, line in frame.run.timelines.items() if line.limit or line.use}
+    if not lines:
         return None
-    most = sorted(known, key=lambda name: -area(known[name].use))[:_MOST_JOBS]
-    jobs = [(name, line) for name, line in known.items() if name in most]
+    most = sorted(lines, key=lambda name: -area(lines[name].use))[:_MOST_JOBS]
+    jobs = [(name, line) for name, line in lines.items() if name in most]
     cores = [
         value for _, line in jobs for _, value in (*line.bound, *line.use) if not math.isnan(value)
     ]
     top = max(cores, default=1.0)
-    left_out = f", the {len(jobs)} of {len(known)} that used most" if len(jobs) < len(known) else ""
+    left_out = f", the {len(jobs)} of {len(lines)} that used most" if len(jobs) < len(lines) else ""
     limited = "limit (line), " if any(_has_limit(line) for _, line in jobs) else ""
     title = f"CPUs: {limited}used (area), 0 to {top:.3g} each{left_out}"
 
@@ -165,13 +165,13 @@ def _lines_panel(
         for name, line in frame.run.timelines.items()
         if line.metric and bool(metric_names.latencies([line.metric])) is is_serving
     ]
-    known = [line for line in lines if line.is_drawn]
-    if not known:
+    curves = [line for line in lines if line.is_drawn]
+    if not curves:
         return None
     lost = [line for line in lines if line.has_diverged and not line.is_drawn]
-    longest = sorted(known, key=lambda line: -len(line.points))[:_MOST_LINES]
-    drawn = [line for line in known if line in longest]
-    left_out = f", {len(drawn)} of {len(known)} jobs" if len(drawn) < len(known) else ""
+    longest = sorted(curves, key=lambda line: -len(line.points))[:_MOST_LINES]
+    drawn = [line for line in curves if line in longest]
+    left_out = f", {len(drawn)} of {len(curves)} jobs" if len(drawn) < len(curves) else ""
 
     def draw(ax: Axes) -> None:
         for number, line in enumerate(drawn):
