@@ -20,10 +20,10 @@ def table_in(data: Any, *path: str) -> Mapping[str, Any]:
 def table_from(text: bytes | str) -> dict[str, Any]:
     """Return the object that a text stands for, {} where it stands for none."""
     try:
-        found = json.loads(text)
+        value = json.loads(text)
     except (ValueError, RecursionError):
         return {}
-    return found if isinstance(found, dict) else {}
+    return value if isinstance(value, dict) else {}
 
 
 def parse_json(text: bytes) -> Any:

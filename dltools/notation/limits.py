@@ -85,7 +85,7 @@ def from_columns(row: Mapping[str, Any], columns: Mapping[str, str]) -> Limits:
     """Return the limits that a row has in `IN_FORCE` or `ASKED` columns, without those that it
     does not know."""
     cells = {name: row.get(column) for name, column in columns.items()}
-    return cast(Limits, {name: one for name, one in cells.items() if one is not None})
+    return cast(Limits, {name: value for name, value in cells.items() if value is not None})
 
 
 def weight_of(limits: Mapping[str, Any]) -> float:
@@ -118,8 +118,8 @@ def most_cpus(limits: Limits) -> float:
 
 def only(settings: _Settings, names: Container[str]) -> _Settings:
     """Return those settings that have one of these names."""
-    found = {name: value for name, value in settings.items() if name in names}
-    return cast(_Settings, found)
+    kept = {name: value for name, value in settings.items() if name in names}
+    return cast(_Settings, kept)
 
 
 def differs(wanted: Mapping[str, Any], present: Mapping[str, Any], cpus: float) -> bool:

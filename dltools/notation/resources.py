@@ -22,7 +22,7 @@ _MOST_CPUS = 65536
 
 def parse_cpus(text: str) -> list[int]:
     """Return the CPUs of a list such as 0-3,6, sorted; [] where the text is no list of CPUs."""
-    found: set[int] = set()
+    cpus: set[int] = set()
     for part in text.split(","):
         first, _, last = part.strip().partition("-")
         if not first.isdecimal() or (last and not last.isdecimal()):
@@ -30,8 +30,8 @@ def parse_cpus(text: str) -> list[int]:
         low, high = int(first), int(last or first)
         if not low <= high < _MOST_CPUS:
             return []
-        found.update(range(low, high + 1))
-    return sorted(found)
+        cpus.update(range(low, high + 1))
+    return sorted(cpus)
 
 
 @lru_cache(maxsize=256)
@@ -51,12 +51,12 @@ def format_cpus(cpus: Sequence[int]) -> str:
     return ",".join(str(low) if low == high else f"{low}-{high}" for low, high in parts)
 
 
-def union_of_cpus(known: str | None, lists: Iterable[str | None]) -> str | None:
+def union_of_cpus(cpuset: str | None, lists: Iterable[str | None]) -> str | None:
     """Return the CPUs of a known list and of others as one list, None where there are none."""
     texts = {text for text in lists if text}
-    if not texts or texts == {known}:
-        return known
-    union = set(parse_cpus(known or ""))
+    if not texts or texts == {cpuset}:
+        return cpuset
+    union = set(parse_cpus(cpuset or ""))
     for text in texts:
         union.update(parse_cpus(text))
     return format_cpus(sorted(union)) if union else None

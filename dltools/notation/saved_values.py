@@ -31,16 +31,16 @@ def to_json(value: Any) -> Any:
     if isinstance(value, float):
         return to_json_number(value)
     if isinstance(value, Mapping):
-        return {str(key): to_json(one) for key, one in sorted(value.items())}
+        return {str(key): to_json(part) for key, part in sorted(value.items())}
     if hasattr(value, "_fields") or dataclasses.is_dataclass(value):
-        found = (
+        fields = (
             (name, default, getattr(value, name)) for name, default in _fields(value.__class__)
         )
-        return {name: to_json(one) for name, default, one in found if one != default}
+        return {name: to_json(part) for name, default, part in fields if part != default}
     many = sorted(value) if isinstance(value, Set) else value
     if _NUMBERS.issuperset(map(type, many)) and all(map(math.isfinite, many)):
         return list(many)  # as most are, and long
-    return [to_json(one) for one in many]
+    return [to_json(part) for part in many]
 
 
 def from_json(kind: Any, value: Any) -> Any:
@@ -73,11 +73,11 @@ def _reader(kind: Any) -> _Read:
     if kind is float:
         return _real
     if origin in (Union, types.UnionType):
-        (one,) = (_reader(arg) for arg in args if arg is not types.NoneType)
-        return lambda value: None if value is None else one(value)
+        (read,) = (_reader(arg) for arg in args if arg is not types.NoneType)
+        return lambda value: None if value is None else read(value)
     if origin is Literal or (isinstance(kind, type) and issubclass(kind, Enum)):
-        known = {str(one): one for one in (args or kind)}
-        return lambda value: known[value]
+        members = {str(member): member for member in (args or kind)}
+        return lambda value: members[value]
     if origin is not None:
         return _reader_of_many(origin, args)
     if kind in (str, int, bool):
@@ -87,15 +87,15 @@ def _reader(kind: Any) -> _Read:
 
 def _reader_of_many(origin: Any, args: tuple[Any, ...]) -> _Read:
     if issubclass(origin, Mapping):
-        key, one = map(_reader, args)
+        key, read = map(_reader, args)
         make = dict if issubclass(dict, origin) else origin
         return lambda value: make(
-            (key(name), one(found)) for name, found in _checked(value, dict).items()
+            (key(name), read(part)) for name, part in _checked(value, dict).items()
         )
     if origin is tuple and args[-1] is not ...:
-        parts = [_reader(arg) for arg in args]
+        readers = [_reader(arg) for arg in args]
         return lambda value: tuple(
-            read(found) for read, found in zip(parts, _checked(value, list), strict=True)
+            read(part) for read, part in zip(readers, _checked(value, list), strict=True)
         )
     each = _reader(args[0])
     many = tuple if issubclass(tuple, origin) else origin
@@ -108,12 +108,12 @@ def _reader_of_fields(kind: Any) -> _Read:
     needed = {name for name, default in defaults.items() if default is ...}
 
     def read(value: Any) -> Any:
-        found = _checked(value, dict)
-        if unknown := found.keys() - readers.keys():
+        fields = _checked(value, dict)
+        if unknown := fields.keys() - readers.keys():
             raise ValueError(f"it has unknown fields: {', '.join(sorted(unknown))}")
-        if missing := needed - found.keys():
+        if missing := needed - fields.keys():
             raise ValueError(f"it lacks fields: {', '.join(sorted(missing))}")
-        return kind(**{name: readers[name](one) for name, one in found.items()})
+        return kind(**{name: readers[name](part) for name, part in fields.items()})
 
     return read
 
@@ -121,21 +121,21 @@ def _reader_of_fields(kind: Any) -> _Read:
 def _reader_of_settings(kind: Any) -> _Read:
     """Return what reads limits, or settings with them, by the names that they have here or when
     written."""
-    readers = {name: _reader(one) for name, one in get_type_hints(kind).items()}
+    readers = {name: _reader(hint) for name, hint in get_type_hints(kind).items()}
 
     def read(value: Any) -> Any:
-        found = {known_name(name): one for name, one in _checked(value, dict).items()}
-        return {name: readers[name](one) for name, one in found.items()}
+        settings = {known_name(name): part for name, part in _checked(value, dict).items()}
+        return {name: readers[name](part) for name, part in settings.items()}
 
     return read
 
 
 def _real(value: Any) -> float:
     """Return a number; a text stands for one that is not finite."""
-    found = from_json_number(value)
-    if isinstance(value, str) and math.isfinite(found):
+    number = from_json_number(value)
+    if isinstance(value, str) and math.isfinite(number):
         raise TypeError(f"not a number: {value[:30]!r}")
-    return found
+    return number
 
 
 def _checked(value: Any, kind: type) -> Any:

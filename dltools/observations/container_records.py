@@ -191,15 +191,15 @@ class ContainerRecords:
         return max(times, default=math.inf)
 
 
-def main_metric(series: Mapping[str, Series], wanted: str | None) -> str:
+def main_metric(series: Mapping[str, Series], metric: str | None) -> str:
     """Return the metric that judges a job, of those it has reported; "" where it has reported none.
-    It is the `wanted` one of its label, if that has ever been finite, else the first in order."""
-    known = {
+    It is the `metric` of its label, if that has ever been finite, else the first in order."""
+    seen = {
         name: metric_names.seen(point.value for point in points) for name, points in series.items()
     }
-    if wanted is not None and wanted in known and known[wanted].points:
-        return wanted
-    return next(iter(metric_names.evaluation_order(known)), "")
+    if metric is not None and metric in seen and seen[metric].points:
+        return metric
+    return next(iter(metric_names.evaluation_order(seen)), "")
 
 
 _Key = tuple[str, str]
@@ -357,13 +357,13 @@ def _add_unsampled(table: pa.Table, sampled: Collection[str], containers: _Conta
         if not container or host in sampled:
             continue
         time = micros / MICRO
-        found = containers.get((host, container))
-        if found is None:
-            found = containers[host, container] = ContainerRecord(
+        record = containers.get((host, container))
+        if record is None:
+            record = containers[host, container] = ContainerRecord(
                 host, container, "", time, time, is_sampled=False, started=time
             )
-        found.name = name or container[:12]
-        found.last_seen = time
+        record.name = name or container[:12]
+        record.last_seen = time
     for chunk in table_chunks(table):
         for name, samples in samples_by_host(chunk).items():
             if name not in sampled:

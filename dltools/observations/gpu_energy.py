@@ -30,7 +30,7 @@ Joules = dict[tuple[str, int], dict[str, float]]
 
 def read_joules(table: pa.Table) -> Joules:
     """Return what the GPUs of a recording's rows have counted."""
-    found: Joules = {}
+    joules: Joules = {}
     rows = table.filter(is_one_of(table.column("kind"), (Kind.GPU,)))
     names = (texts(rows, name) for name in ("host", "container_id", "gpu_uuid"))
     counts = reals(rows, "gpu_energy_joules")
@@ -38,8 +38,8 @@ def read_joules(table: pa.Table) -> Joules:
         *names, integers(rows, "time"), counts, strict=True
     ):
         if gpu and not container and not gpu.startswith("MIG-") and math.isfinite(count):
-            found.setdefault((host, micros), {})[gpu] = count
-    return found
+            joules.setdefault((host, micros), {})[gpu] = count
+    return joules
 
 
 @dataclass(slots=True)

@@ -30,14 +30,14 @@ class InputWarnings:
     def of_labels(self, table: pa.Table) -> list[str]:
         """Return a line for each unknown label of containers that no earlier table had."""
         self._names.update(filter(None, table.column("container_name").unique().to_pylist()))
-        found: list[str] = []
+        lines: list[str] = []
         for text in table.column("labels").unique().to_pylist():
             if warnings := labels.unknown_labels(labels.parse_labels(text)):
                 new = {(name, text) for name in _names_with(table, text)} - self._label_texts
                 self._label_texts |= new
                 names = listed(sorted(name for name, _ in new))
-                found += [f"{names}: {warning}" for warning in warnings if new]
-        return found
+                lines += [f"{names}: {warning}" for warning in warnings if new]
+        return lines
 
     def of_sizes(self, table: pa.Table) -> list[str]:
         """Return a line for each host whose number of CPUs is not above 0 and finite."""
@@ -46,23 +46,23 @@ class InputWarnings:
         sizes = table.column("cpu_count")
         sound = pc.and_(pc.greater(sizes, 0), pc.less(sizes, float("inf")))
         rows = table.select(["host", "cpu_count"]).filter(pc.invert(sound)).to_pylist()
-        found = {row["host"]: f"{row['cpu_count']:g}" for row in reversed(rows)}
-        new = sorted(found.keys() - self._hosts)
+        counts = {row["host"]: f"{row['cpu_count']:g}" for row in reversed(rows)}
+        new = sorted(counts.keys() - self._hosts)
         self._hosts.update(new)
-        return [f"{host}: a cpu_count of {found[host]} is ignored" for host in new]
+        return [f"{host}: a cpu_count of {counts[host]} is ignored" for host in new]
 
     def of_targets(self, when: str = "") -> list[str]:
         """Return a line for each pattern that no container's name matches, once a container was
         seen. `when` ends the statement, such as " so far"."""
         if not self._names:
             return []
-        found = []
+        lines = []
         for pattern in list(self._patterns):
             if not any(fnmatchcase(name, pattern) for name in self._names):
                 meant = suggestion(pattern, sorted(self._names)[:_MOST_NAMES])
-                found.append(f"[{pattern}] matches no container{when}{meant}")
+                lines.append(f"[{pattern}] matches no container{when}{meant}")
             del self._patterns[pattern]
-        return found
+        return lines
 
 
 def _names_with(table: pa.Table, text: str) -> set[str]:

@@ -241,10 +241,10 @@ class Values:
 
 def seen(values: Iterable[float]) -> Seen:
     """Return what there has been of a metric with these values."""
-    found = Values()
+    tally = Values()
     for value in values:
-        found.add(value)
-    return found.seen
+        tally.add(value)
+    return tally.seen
 
 
 def evaluation_order(seen: Mapping[str, Seen]) -> list[str]:
@@ -262,15 +262,15 @@ def evaluation_order(seen: Mapping[str, Seen]) -> list[str]:
     another comes after it.
     """
     series = {
-        name: one
-        for name, one in seen.items()
-        if one.points >= OFTEN and _group_of(name) <= _LOSS and not _is_empty(name, one.peak)
+        name: metric
+        for name, metric in seen.items()
+        if metric.points >= OFTEN and _group_of(name) <= _LOSS and not _is_empty(name, metric.peak)
     }
-    has_change = not all(one.is_constant for one in series.values())
-    has_pair = is_adversarial(name for name, one in seen.items() if one.points)
+    has_change = not all(metric.is_constant for metric in series.values())
+    has_pair = is_adversarial(name for name, metric in seen.items() if metric.points)
     most: dict[int, int] = {}
-    for name, one in seen.items():
-        most[_group_of(name)] = max(one.points, most.get(_group_of(name), 0))
+    for name, metric in seen.items():
+        most[_group_of(name)] = max(metric.points, most.get(_group_of(name), 0))
 
     has_loss = most.get(_TRAINING_LOSS, 0) > 1
     losses = tuple(f"{name}_" for name in seen if name.endswith("loss"))
@@ -304,9 +304,9 @@ def fluctuating(names: Iterable[str]) -> frozenset[str]:
     These are what an agent achieves, and all losses of a job with an adversarial pair: in balance,
     neither player gets the better of the other (Goodfellow et al., NIPS 2014).
     """
-    known = list(names)
-    has_pair = is_adversarial(known)
-    return frozenset(name for name in known
+    metrics = list(names)
+    has_pair = is_adversarial(metrics)
+    return frozenset(name for name in metrics
                      if is_achieved(name) or (has_pair and is_loss(name)))  # fmt: skip
 
 
@@ -450,9 +450,9 @@ def latencies(names: Iterable[str]) -> list[str]:
 
     `latency_seconds` is first, then the others by name: one without a quantile before `p95`.
     """
-    found = (name for name in names if name.startswith("latency"))
+    times = (name for name in names if name.startswith("latency"))
     return sorted(
-        found,
+        times,
         key=lambda name: (
             name != "latency_seconds",
             bool(_QUANTILE.search(name)),
@@ -464,10 +464,10 @@ def latencies(names: Iterable[str]) -> list[str]:
 def is_serving(names: Iterable[str]) -> bool:
     """Tell whether these are the metrics of a job that answers requests: response times, rates or a
     queue, and nothing that a training reports."""
-    known = list(names)
-    if any(is_loss(name) or is_achieved(name) for name in known):
+    metrics = list(names)
+    if any(is_loss(name) or is_achieved(name) for name in metrics):
         return False
-    return any(name.startswith("latency") or name in _SERVING for name in known)
+    return any(name.startswith("latency") or name in _SERVING for name in metrics)
 
 
 _SERVING = ("request_rate", "token_rate", "queue_length")

@@ -44,10 +44,10 @@ class ObservedContainer(Observed):
         names = metric_names.evaluation_order(
             {name: values.seen for name, values in self.values.items()}
         )
-        wanted = self.labels.get(METRIC)
-        if wanted in self.values:
-            names.remove(wanted)
-            names.insert(0, wanted)
+        metric = self.labels.get(METRIC)
+        if metric in self.values:
+            names.remove(metric)
+            names.insert(0, metric)
         return names
 
 

@@ -95,5 +95,5 @@ def summarise(results: Sequence[JobResult]) -> Summary:
 
 
 def _mean(values: Iterable[float]) -> float:
-    found = list(values)
-    return math.fsum(found) / len(found) if found else math.nan
+    numbers = list(values)
+    return math.fsum(numbers) / len(numbers) if numbers else math.nan

@@ -110,7 +110,7 @@ def rows_after(table: pa.Table, times: Mapping[str, int | None]) -> pa.Table:
 
     hosts = table.column("host").combine_chunks()
     bounds = [times.get(name) for name in hosts.dictionary.to_pylist()]
-    bound = pa.array([_NEVER if one is None else one for one in bounds], pa.int64())
+    bound = pa.array([_NEVER if time is None else time for time in bounds], pa.int64())
     is_later = pc.greater(table.column("time").cast("int64"), bound.take(hosts.indices))
     return table.filter(pc.and_(is_later, is_one_of(table.column("kind"), tuple(_COLUMNS_OF))))
 
@@ -133,7 +133,7 @@ def samples_by_host(
     )
     sizes, rows, *device_rows = map(_by_host, (nodes, containers, *devices))
     points = _points_by_host(progress)
-    found = {}
+    by_host = {}
     for name in table.column("host").unique().to_pylist():
         last = (sampled_at or {}).get(name)
         no_rows = _TimedRows([], [], {column: [] for column in ROW_COLUMNS})
@@ -145,8 +145,8 @@ def samples_by_host(
         for of_kind in device_rows:
             if name in of_kind:
                 _add_uses(samples.devices, of_kind[name].later_than(last))
-        found[name] = without_duplicates(_running_only(samples))
-    return found
+        by_host[name] = without_duplicates(_running_only(samples))
+    return by_host
 
 
 @dataclass(slots=True)
@@ -177,16 +177,16 @@ def _by_host(table: pa.Table) -> dict[str, _TimedRows]:
         table = table.take(pc.array_sort_indices(codes))  # stable
     hosts = texts(table, "host")
     names = (name for name in table.column_names if name not in _PLACE)
-    found = {name: _values(table, name) for name in names}
+    columns = {name: _values(table, name) for name in names}
     times, positions = integers(table, "time"), integers(table, "position")
     starts = [0, *(i for i in range(1, len(hosts)) if hosts[i] != hosts[i - 1]), len(hosts)]
     if len(starts) == 2:
-        return {hosts[0]: _TimedRows(times, positions, found)}
+        return {hosts[0]: _TimedRows(times, positions, columns)}
     return {
         hosts[low]: _TimedRows(
             times[low:high],
             positions[low:high],
-            {name: column[low:high] for name, column in found.items()},
+            {name: column[low:high] for name, column in columns.items()},
         )
         for low, high in pairwise(starts)
     }
@@ -257,13 +257,13 @@ def _running_only(samples: HostSamples) -> HostSamples:
     return samples.with_rows(kept)
 
 
-def _add_uses(found: DeviceUses, rows: _TimedRows) -> None:
+def _add_uses(uses: DeviceUses, rows: _TimedRows) -> None:
     """Add the use of the devices of one kind of a host."""
     for time, key, name, ratio, *sizes in zip(rows.times, *rows.columns.values(), strict=True):
         if key and name:
             memory, limit = (size if size is None or size >= 0 else None for size in sizes)
             use = DeviceUse(ratio if 0 <= ratio <= 1 else math.nan, memory, limit)
-            found.setdefault(time, {}).setdefault(key, {})[name] = use
+            uses.setdefault(time, {}).setdefault(key, {})[name] = use
 
 
 def _points_by_host(progress: pa.Table) -> dict[str, PointsByMetric]:
@@ -274,9 +274,9 @@ def _points_by_host(progress: pa.Table) -> dict[str, PointsByMetric]:
     for name in ("value", "container_id", "metric"):
         if progress.column(name).null_count:
             progress = progress.filter(pc.is_valid(progress.column(name)))
-    found: dict[str, PointsByMetric] = {}
+    by_host: dict[str, PointsByMetric] = {}
     if not progress.num_rows:
-        return found
+        return by_host
     hosts, ids, names = (
         progress.column(column).combine_chunks() for column in ("host", "container_id", "metric")
     )
@@ -301,6 +301,6 @@ def _points_by_host(progress: pa.Table) -> dict[str, PointsByMetric]:
         owner, metric = divmod(groups[low], many)
         host, container_id = (host_words[owner // most], id_words[owner % most])
         if container_id and name_words[metric]:
-            own = found.setdefault(host, {}).setdefault(container_id, {})
+            own = by_host.setdefault(host, {}).setdefault(container_id, {})
             own[name_words[metric]] = Points(*(column[low:high] for column in columns))
-    return found
+    return by_host

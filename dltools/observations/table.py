@@ -49,8 +49,8 @@ def _times(moments: list[datetime | None], type_: pa.DataType) -> pa.Array:
     """Return times as an Arrow array; Arrow's own conversion takes 17 times as long (measured)."""
     import pyarrow as pa
 
-    known = [None if moment is None else to_micros(moment) for moment in moments]
-    return pa.array(known, type_)
+    micros = [None if moment is None else to_micros(moment) for moment in moments]
+    return pa.array(micros, type_)
 
 
 def is_one_of(column: pa.ChunkedArray, words: Collection[str]) -> pa.ChunkedArray:
@@ -60,8 +60,8 @@ def is_one_of(column: pa.ChunkedArray, words: Collection[str]) -> pa.ChunkedArra
 
     masks = []
     for chunk in column.chunks:
-        known = chunk.dictionary.to_pylist()
-        codes = pa.array([code for code, word in enumerate(known) if word in words], pa.int32())
+        entries = chunk.dictionary.to_pylist()
+        codes = pa.array([code for code, word in enumerate(entries) if word in words], pa.int32())
         masks.append(pc.is_in(chunk.indices, codes))
     return pa.chunked_array(masks, pa.bool_())
 
@@ -87,10 +87,10 @@ def concat(tables: Iterable[pa.Table]) -> pa.Table:
     """Return tables of the same columns as one, sorted by time; no tables are an empty table."""
     import pyarrow as pa
 
-    found = list(tables)
-    if not found:
+    parts = list(tables)
+    if not parts:
         return arrow_schema().empty_table()
-    return sort(pa.concat_tables(found).unify_dictionaries())
+    return sort(pa.concat_tables(parts).unify_dictionaries())
 
 
 _TIMES = {column.name for column in COLUMNS if column.type is Type.TIME}
@@ -98,9 +98,9 @@ _FIRST_TIME, _LAST_TIME = -62_135_596_800_000_000, 253_402_300_799_999_999
 """Microseconds since the epoch at the ends of the years 1 and 9999."""
 
 
-def conform(table: pa.Table, name: str, wanted: Collection[str] | None = None) -> pa.Table:
+def conform(table: pa.Table, name: str, columns: Collection[str] | None = None) -> pa.Table:
     """Return a table in the one schema, sorted by time: known columns are cast, missing columns are
-    null, other columns are dropped. `wanted`: the columns that it shall have, all for None.
+    null, other columns are dropped. `columns`: the columns that it shall have, all for None.
 
     Raises `DataError`, with the `name` of the input, for a table without the required columns, for
     another major version, and for values that do not fit.
@@ -109,14 +109,14 @@ def conform(table: pa.Table, name: str, wanted: Collection[str] | None = None) -
 
     _check_columns(table, name)
     schema = arrow_schema()
-    if wanted is not None:
-        fields = [field for field in schema if field.name in wanted]
+    if columns is not None:
+        fields = [field for field in schema if field.name in columns]
         schema = pa.schema(fields, metadata=schema.metadata)
-    found = sort(
+    fitted = sort(
         pa.table([_conforming_column(table, field, name) for field in schema], schema=schema)
     )
-    _check_times(found, name)
-    return found
+    _check_times(fitted, name)
+    return fitted
 
 
 def _check_columns(table: pa.Table, name: str) -> None:
@@ -137,12 +137,12 @@ def _conforming_column(table: pa.Table, field: pa.Field, name: str) -> pa.Array 
         return pa.nulls(table.num_rows, field.type)
     column = table.column(field.name)
     try:
-        found = column if column.type == field.type else _cast(column, field.type)
+        fitted = column if column.type == field.type else _cast(column, field.type)
     except (pa.ArrowException, TypeError) as error:
         raise DataError(f"{name}: column {field.name}: {first_line(error)}") from error
     if not field.nullable and _has_nulls(column):
         raise DataError(f"{name}: column {field.name} has empty values")
-    return found
+    return fitted
 
 
 def _has_nulls(column: pa.ChunkedArray) -> bool:
@@ -175,12 +175,12 @@ def _cast(column: pa.ChunkedArray, target: pa.DataType) -> pa.ChunkedArray:
     return column.cast(target)
 
 
-def check_version(found: bytes | None, name: str) -> None:
+def check_version(version: bytes | None, name: str) -> None:
     """Raise `DataError`, naming both versions, for another major version."""
-    if found is None:  # another tool rewrote the file: its columns decide
+    if version is None:  # another tool rewrote the file: its columns decide
         return
-    if found.split(b".")[0] != VERSION.encode().split(b".")[0]:
-        theirs = found.decode(errors="replace")
+    if version.split(b".")[0] != VERSION.encode().split(b".")[0]:
+        theirs = version.decode(errors="replace")
         raise DataError(f"{name}: schema version {theirs}; this dltools reads version {VERSION}")
 
 
@@ -193,8 +193,8 @@ def buffer_values(array: Any, code: str) -> list[Any]:
     if len(array) == 0:
         return []
     whole: Any = memoryview(array.buffers()[1])
-    found: list[Any] = whole.cast(code)[array.offset : array.offset + len(array)].tolist()
-    return found
+    values: list[Any] = whole.cast(code)[array.offset : array.offset + len(array)].tolist()
+    return values
 
 
 def integers(table: pa.Table, name: str) -> list[int]:
@@ -225,10 +225,10 @@ def reals(table: pa.Table, name: str) -> list[float]:
     column = table.column(name).combine_chunks()
     if column.null_count == len(column):
         return [math.nan] * len(column)
-    found = buffer_values(pc.fill_null(column, math.nan), "d")
-    if math.isfinite(sum(found)):
-        return found
-    return [value if math.isfinite(value) else math.nan for value in found]
+    values = buffer_values(pc.fill_null(column, math.nan), "d")
+    if math.isfinite(sum(values)):
+        return values
+    return [value if math.isfinite(value) else math.nan for value in values]
 
 
 def texts(table: pa.Table, name: str) -> list[Any]:

@@ -97,22 +97,22 @@ def _number(labels: Mapping[str, str], name: str, faults: list[str]) -> float | 
     if not text:
         return None
     try:
-        found = float(text)
+        number = float(text)
     except ValueError:
-        found = math.nan
-    if not math.isfinite(found):
+        number = math.nan
+    if not math.isfinite(number):
         percent = "; write 0.9 for 90 %" if text.endswith("%") else ""
         faults.append(f"{name} is a number, not {text!r}{percent}")
         return None
-    return found
+    return number
 
 
 def _count(labels: Mapping[str, str], name: str, faults: list[str]) -> float | None:
-    found = _number(labels, name, faults)
-    if found is not None and found <= 0:
-        faults.append(f"{name} is more than 0, not {found:g}")
+    number = _number(labels, name, faults)
+    if number is not None and number <= 0:
+        faults.append(f"{name} is more than 0, not {number:g}")
         return None
-    return found
+    return number
 
 
 def _duration(labels: Mapping[str, str], faults: list[str]) -> float | None:

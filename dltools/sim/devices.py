@@ -69,13 +69,13 @@ def kept_beside(name: str, others: Iterable[str]) -> float:
     return math.prod(_of_pair(name, other) for other in others)
 
 
-def _of_pair(one: str, other: str) -> float:
+def _of_pair(name: str, other: str) -> float:
     """Return the rate of one job beside the other, relative to its rate alone."""
-    first, second = sorted((one, other))
+    first, second = sorted((name, other))
     digest = hashlib.blake2b(f"{first}\0{second}".encode(), digest_size=9).digest()
     total = _drawn(_SUMS, digest[:4])
     part = _drawn(_PARTS, digest[4:8])
-    is_slower = (digest[8] % 2 == 0) == (one == first)
+    is_slower = (digest[8] % 2 == 0) == (name == first)
     return min(1.0, total * (part if is_slower else 1 - part))
 
 

@@ -72,20 +72,20 @@ def recorded_workload(
     uses = [tuple(container.cpu_uses()) for container in records.containers]
     used = _use_by_host(records, uses)
     recorded = [
-        _Recorded(one, own, cpus.get(one.host, 1.0), used[one.host], begun)
-        for one, own in zip(records.containers, uses, strict=True)
+        _Recorded(container, own, cpus.get(container.host, 1.0), used[container.host], begun)
+        for container, own in zip(records.containers, uses, strict=True)
     ]
-    ordered = sorted(recorded, key=lambda one: (one.record.name, one.record.host, one.record.id))
+    ordered = sorted(recorded, key=lambda job: (job.record.name, job.record.host, job.record.id))
     gpus = {
-        host: sorted(set().union(*(one.record.gpus for one in recorded if one.record.host == host)))
-        for host in {one.record.host for one in recorded} | cpus.keys()
+        host: sorted(set().union(*(job.record.gpus for job in recorded if job.record.host == host)))
+        for host in {job.record.host for job in recorded} | cpus.keys()
     }
-    found = [
-        (one.record, _on_gpus(job, one.record.gpus, gpus[one.record.host]))
-        for one in ordered
-        if (job := one.job()) is not None
+    pairs = [
+        (job.record, _on_gpus(simulated, job.record.gpus, gpus[job.record.host]))
+        for job in ordered
+        if (simulated := job.job()) is not None
     ]
-    jobs = _joined(found)
+    jobs = _joined(pairs)
     if not jobs:
         raise DataError(f"{name}: no container has CPU counters, so no job can be replayed")
     for doubt in _doubts(recorded):
@@ -283,9 +283,9 @@ class _Recorded:
 def _doubts(recorded: Sequence[_Recorded]) -> Iterator[str]:
     """Yield each reason why a replay cannot be compared with the recording, and the remedy."""
     by_host: dict[str, list[_Recorded]] = {}
-    for one in recorded:
-        if one.uses:
-            by_host.setdefault(one.record.host, []).append(one)
+    for job in recorded:
+        if job.uses:
+            by_host.setdefault(job.record.host, []).append(job)
     for host, jobs in by_host.items():
         own: dict[float, float] = {}
         for use in (use for job in jobs for use in job.uses):
@@ -317,16 +317,16 @@ def _use_by_host(
 ) -> dict[str, dict[float, float]]:
     """Return the CPU use of each host by its own counter, which includes processes outside
     containers; for a host without a counter, the sum over its containers."""
-    found: dict[str, dict[float, float]] = {}
+    used: dict[str, dict[float, float]] = {}
     for container, own in zip(records.containers, uses, strict=True):
-        sums = found.setdefault(container.host, {})
+        sums = used.setdefault(container.host, {})
         for use in own:
             sums[use.end.time] = sums.get(use.end.time, 0.0) + use.cores
     for host in records.hosts:
         for (begin, before), (end, after) in pairwise(host.cpu_seconds):
             if end > begin and after >= before:
-                found.setdefault(host.name, {})[end] = (after - before) / (end - begin)
-    return found
+                used.setdefault(host.name, {})[end] = (after - before) / (end - begin)
+    return used
 
 
 def _on_gpus(job: Job, held: Collection[str], gpus: Sequence[str]) -> Job:
@@ -338,10 +338,10 @@ def _on_gpus(job: Job, held: Collection[str], gpus: Sequence[str]) -> Job:
     return replace(job, gpu_list=format_cpus(numbers), device=job.wait, wait=0.0)
 
 
-def _joined(found: Sequence[tuple[ContainerRecord, Job]]) -> list[Job]:
+def _joined(pairs: Sequence[tuple[ContainerRecord, Job]]) -> list[Job]:
     """Return the jobs; several containers of one job on a host become one job."""
     members: dict[tuple[str, str], list[Job]] = {}
-    for record, job in found:
+    for record, job in pairs:
         members.setdefault((record.host, record.job or f"alone {record.id}"), []).append(job)
     joined: list[Job] = []
     for jobs in members.values():
@@ -367,13 +367,13 @@ def _one_job(jobs: Sequence[Job]) -> Job:
 
 def _with_unique_names(jobs: Sequence[Job]) -> list[Job]:
     """Return the jobs, with a number added to names that come twice."""
-    found: dict[str, Job] = {}
+    by_name: dict[str, Job] = {}
     for job in jobs:
         name, number = job.name, 2
-        while name in found:
+        while name in by_name:
             name, number = f"{job.name}-{number}", number + 1
-        found[name] = replace(job, name=name)
-    return list(found.values())
+        by_name[name] = replace(job, name=name)
+    return list(by_name.values())
 
 
 def _curve_table(
@@ -382,11 +382,11 @@ def _curve_table(
     """Return up to 200 pairs (share of the work, value). Between samples the work is
     interpolated."""
     stride = max(1, math.ceil(len(points) / _MOST_POINTS))
-    found, at = [], 0
+    table, at = [], 0
     for time, value in sorted(points)[::stride]:
         while at < len(uses) - 1 and uses[at].end.time <= time:
             at += 1
         begin, span = uses[at].begin.time, uses[at].span_s
         share = min(1.0, max(0.0, (time - begin) / span if span > 0 else 0.0))
-        found.append(((works[at] + (works[at + 1] - works[at]) * share) / works[-1], value))
-    return tuple(found)
+        table.append(((works[at] + (works[at + 1] - works[at]) * share) / works[-1], value))
+    return tuple(table)

@@ -30,7 +30,7 @@ def give_portions(jobs: Collection[SimulatedJob], cpus: float) -> bool:
         cpus,
         [job.job for job in jobs],
         [job.portion.wanted for job in jobs],
-        [_asleep(job, one) for job, one in zip(jobs, kept, strict=True)],
+        [_asleep(job, part) for job, part in zip(jobs, kept, strict=True)],
     )
     for turn in sharing.turns(limits):
         cores, awake = contest.cores(turn.limits)
@@ -41,8 +41,8 @@ def give_portions(jobs: Collection[SimulatedJob], cpus: float) -> bool:
                 portion.awake = max(portion.awake, awake[at])
             if job.is_working:
                 portion.rate += contest.rate(at, cores[at], turn.limits) * duty
-    for job, one in zip(jobs, kept, strict=True):
-        job.portion.device_use = min(1.0, job.portion.rate * job.job.device / one)
+    for job, part in zip(jobs, kept, strict=True):
+        job.portion.device_use = min(1.0, job.portion.rate * job.job.device / part)
     return before != [job.portion for job in jobs]
 
 
@@ -86,8 +86,8 @@ class _Contest:
         job, unlimited = self.jobs[at], None
         if job.all_threads > 1 and job.spin > 0 and limits[at].get("cpus") is not None:
             unlimited = sharing.cores_without_quota(at, self.wanted, limits, self.cpus)
-        found = sharing.speed(cores, job.all_threads, self.cpus, job.spin, unlimited)
-        return found * (1 - sharing.change_over_loss(limits[at]))
+        speed = sharing.speed(cores, job.all_threads, self.cpus, job.spin, unlimited)
+        return speed * (1 - sharing.change_over_loss(limits[at]))
 
 
 def _asleep(job: SimulatedJob, kept: float) -> float:

@@ -57,9 +57,9 @@ class Recorder:
 
 def _container_row(job: SimulatedJob, number: int, host: SimulatedHost, now: float) -> Row:
     """Return the row of the container of this number of a job."""
-    limits, one = job.limits, job.job
-    role = role_of(one, is_remote=host.spec.remote)
-    quota = host.spec.cpus if limits["cpus"] is None else limits["cpus"] / one.members
+    limits, spec = job.limits, job.job
+    role = role_of(spec, is_remote=host.spec.remote)
+    quota = host.spec.cpus if limits["cpus"] is None else limits["cpus"] / spec.members
     row: Row = {
         "time": _moment(now),
         "host": host.spec.name,
@@ -67,24 +67,24 @@ def _container_row(job: SimulatedJob, number: int, host: SimulatedHost, now: flo
         "container_id": _id(job, number),
         "container_name": _name(job, number),
         "state": "running",
-        "labels": labels_text(one),
+        "labels": labels_text(spec),
         "started_at": _moment((job.history.use.started or 0) / MICRO),
-        "cpu_seconds": job.cpu / one.members,
+        "cpu_seconds": job.cpu / spec.members,
         IN_FORCE["cpus"]: quota,
         IN_FORCE["weight"]: job.weight,
-        **as_columns({"cpus": one.cpus or None, "weight": one.cpu_weight}, ASKED),
-        "thread_count": one.threads + one.idle_threads,
+        **as_columns({"cpus": spec.cpus or None, "weight": spec.cpu_weight}, ASKED),
+        "thread_count": spec.threads + spec.idle_threads,
         "role": str(role.role),
         "role_reason": role.reason,
     }
-    if one.user:
-        row["user"] = one.user
-    if one.priority != 1:
-        row["priority_weight"] = one.priority
+    if spec.user:
+        row["user"] = spec.user
+    if spec.priority != 1:
+        row["priority_weight"] = spec.priority
     if not host.spec.remote:
-        row["demand_cores"] = job.demand / one.members
-    if one.members > 1:
-        row |= {"job": one.name, "job_containers": one.members}
+        row["demand_cores"] = job.demand / spec.members
+    if spec.members > 1:
+        row |= {"job": spec.name, "job_containers": spec.members}
     return row
 
 

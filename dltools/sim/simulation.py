@@ -128,8 +128,8 @@ class Simulation:
             host.remove(job)
         host.looks.note_change(now)
         waiting, self._waiting = self._waiting, []
-        for one in waiting:
-            self._agenda.add(now, Arrival(one))
+        for queued in waiting:
+            self._agenda.add(now, Arrival(queued))
 
     def _arrive(self, job: Job, now: float) -> None:
         host = host_for(job, self._hosts)

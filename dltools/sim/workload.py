@@ -81,9 +81,9 @@ def _between(table: Sequence[tuple[float, float]], share: float) -> float:
 def _normal(name: str, number: int) -> float:
     """Return a standard normal number that is always the same for a name and a number."""
     digest = hashlib.blake2b(f"{name} {number}".encode(), digest_size=16).digest()
-    one = (int.from_bytes(digest[:8], "big") + 1) / (2**64 + 1)
-    two = int.from_bytes(digest[8:], "big") / 2**64
-    return math.sqrt(-2 * math.log(one)) * math.cos(2 * math.pi * two)
+    first = (int.from_bytes(digest[:8], "big") + 1) / (2**64 + 1)
+    second = int.from_bytes(digest[8:], "big") / 2**64
+    return math.sqrt(-2 * math.log(first)) * math.cos(2 * math.pi * second)
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,31 +250,31 @@ class Job(Wishes, Requests, Reserved, Overhead):
 def labels_of(job: Job, *, clairvoyant: bool = False) -> dict[str, str]:
     """Return the labels of a job's targets, user and priority; with `clairvoyant` also of the
     number of epochs that it will train."""
-    found = {labels.PROTECT: "true"} if job.protected else {}
+    values = {labels.PROTECT: "true"} if job.protected else {}
     if job.user:
-        found[labels.USER] = job.user
+        values[labels.USER] = job.user
     if job.priority != 1:
-        found[labels.PRIORITY] = repr(job.priority)
+        values[labels.PRIORITY] = repr(job.priority)
     if job.serves:
-        return found if job.qoe is None else {**found, labels.QOE: repr(job.qoe)}
+        return values if job.qoe is None else {**values, labels.QOE: repr(job.qoe)}
     if job.first is not None:
         objective = "min" if job.curve.falls else "max"
-        found |= {
+        values |= {
             labels.METRIC: job.curve.metric,
             labels.TARGET: repr(job.first),
             labels.OBJECTIVE: objective,
         }
         if job.final is not None:
-            found[labels.FINAL] = repr(job.final)
+            values[labels.FINAL] = repr(job.final)
     if clairvoyant:
-        found[labels.EPOCHS] = str(job.epochs)
-    return found
+        values[labels.EPOCHS] = str(job.epochs)
+    return values
 
 
 def labels_text(job: Job) -> str | None:
     """Return a job's labels as they stand in a container's row, None without labels."""
-    found = labels_of(job)
-    return json.dumps(found) if found else None
+    values = labels_of(job)
+    return json.dumps(values) if values else None
 
 
 def role_of(job: Job, *, is_remote: bool = False) -> Judgement:
@@ -328,18 +328,18 @@ def workload_of(jobs: Sequence[Job], hosts: Sequence[HostSpec], name: str) -> Wo
         raise DataError(f"{name}: no jobs")
     for kind, names in (("job", [j.name for j in jobs]), ("node", [host.name for host in hosts])):
         seen: set[str] = set()
-        for one in names:
-            if one in seen:
-                raise DataError(f"{name}: two {kind}s are called {one!r}")
-            seen.add(one)
-    known = {host.name: host for host in hosts}
+        for called in names:
+            if called in seen:
+                raise DataError(f"{name}: two {kind}s are called {called!r}")
+            seen.add(called)
+    nodes = {host.name: host for host in hosts}
     for job in jobs:
         where = f"{name}: job {job.name}"
         if job.device and not job.device_count:
             raise DataError(f"{where}: device needs a GPU: set gpus or gpu_list")
-        if job.node and job.node not in known:
-            raise DataError(f"{where}: no node is called {job.node!r}; known: {listed([*known])}")
-        if job.node and not known[job.node].holds(job):
+        if job.node and job.node not in nodes:
+            raise DataError(f"{where}: no node is called {job.node!r}; known: {listed([*nodes])}")
+        if job.node and not nodes[job.node].holds(job):
             raise DataError(f"{where}: its node lacks the memory or GPUs that it needs")
         if (job.memory or job.device_count) and not any(host.holds(job) for host in hosts):
             raise DataError(f"{where}: no node has the memory and GPUs that it needs")

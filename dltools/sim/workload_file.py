@@ -45,10 +45,10 @@ def _parsed(text: str, name: str) -> dict[str, Any]:
 
 
 def _host(table: Table, number: int) -> HostSpec:
-    found = table.fields(HostSpec)
-    if "cpus" not in found:
+    fields = table.fields(HostSpec)
+    if "cpus" not in fields:
         raise table.error("cpus is missing: say how many CPUs the host has")
-    host = HostSpec(**{"name": f"node-{number}", **found})
+    host = HostSpec(**{"name": f"node-{number}", **fields})
     if not 0 < host.cpus < 1e6:
         raise table.error("cpus must be more than 0 and less than 1000000")
     return host

@@ -40,27 +40,27 @@ class Table:
     def fields(self, cls: type[Any]) -> dict[str, Any]:
         """Return its values as fields of a class. Raises `DataError` for unknown keys and for
         values of a wrong type."""
-        known = {
+        types = {
             field.name: str(field.type)
             for field in dataclasses.fields(cls)
             if field.name not in _NOT_FOR_FILES
         }
-        found = {}
+        values = {}
         for key, value in self.data.items():
-            if key not in known:
-                raise self.error(f"unknown key {key!r}; known: {', '.join(known)}")
-            found[key] = _value(value, known[key], f"{self.where}: {key}")
-        return found
+            if key not in types:
+                raise self.error(f"unknown key {key!r}; known: {', '.join(types)}")
+            values[key] = _value(value, types[key], f"{self.where}: {key}")
+        return values
 
 
 def tables(data: Mapping[str, Any], key: str, name: str) -> list[Table]:
     """Return the tables [[key]] of a file, each with its name or number in `where`."""
-    found = data.get(key, [])
-    if not isinstance(found, list) or not all(isinstance(table, dict) for table in found):
+    entries = data.get(key, [])
+    if not isinstance(entries, list) or not all(isinstance(table, dict) for table in entries):
         raise DataError(f"{name}: write [[{key}]] once for each {key}")
     return [
         Table(f"{name}: {key} {table.get('name', number)}", table)
-        for number, table in enumerate(found, 1)
+        for number, table in enumerate(entries, 1)
     ]
 
 
@@ -133,30 +133,30 @@ def _model(table: Table, kinds: Kinds, number: int) -> Job:
 
 
 def _job(table: Table, model: Job) -> Job:
-    found = table.without("curve", "kind", "phases", *_CONTAINER_KEYS).fields(Job)
-    found["container"] = _read_container(table, model.container)
+    fields = table.without("curve", "kind", "phases", *_CONTAINER_KEYS).fields(Job)
+    fields["container"] = _read_container(table, model.container)
     if "phases" in table.data:
-        found["phases"] = _phases(table)
+        fields["phases"] = _phases(table)
     if table.data.get("curve", {}) != {}:
-        found["curve"] = _read_curve(table)
-    job = dataclasses.replace(model, **found)
+        fields["curve"] = _read_curve(table)
+    job = dataclasses.replace(model, **fields)
     _check(job, table)
     return job
 
 
 def _phases(table: Table) -> tuple[Phase, ...]:
-    phases = table.data["phases"]
-    if not isinstance(phases, list) or not all(isinstance(one, dict) for one in phases):
+    entries = table.data["phases"]
+    if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
         raise table.error("phases must be tables, such as [{ every = 5, cpu = 10, threads = 2 }]")
-    found = []
-    for number, one in enumerate(phases, 1):
-        phase = Phase(**Table(f"{table.where}: phase {number}", one).fields(Phase))
+    phases = []
+    for number, entry in enumerate(entries, 1):
+        phase = Phase(**Table(f"{table.where}: phase {number}", entry).fields(Phase))
         if phase.every <= 0 or phase.threads <= 0:
             raise table.error("every and threads of a phase must be more than 0")
         if not (0 <= phase.cpu <= _MOST_OF["work"] and 0 <= phase.sleep <= _MOST_OF["wait"]):
             raise table.error("cpu and sleep of a phase must be between 0 and 1e9 seconds")
-        found.append(phase)
-    return tuple(found)
+        phases.append(phase)
+    return tuple(phases)
 
 
 def _check(job: Job, table: Table) -> None:
@@ -195,8 +195,8 @@ def _read_curve(table: Table) -> LearningCurve:
     if not isinstance(data, dict):
         raise table.error('curve must be a table, such as { kind = "power", end = 0.2 }')
     pairs = _points(data.get("table", ()), table)
-    found = Table(f"{table.where}: curve", data).without("table")
-    curve = LearningCurve(**found.fields(LearningCurve), table=tuple(sorted(pairs)))
+    curve_table = Table(f"{table.where}: curve", data).without("table")
+    curve = LearningCurve(**curve_table.fields(LearningCurve), table=tuple(sorted(pairs)))
     if curve.kind not in CURVE_KINDS:
         raise table.error(
             f"a curve's kind must be one of {', '.join(CURVE_KINDS)}, not {curve.kind!r}"

@@ -31,13 +31,13 @@ _VERSION_FIELD = VERSION_KEY.decode()
 
 def encode(table: pa.Table) -> bytes:
     """Return rows as lines. Columns that are null in all rows are not looked at in each."""
-    known = [name for name in table.column_names if table.column(name).null_count < len(table)]
-    return "".join(map(_line, table.select(known).to_pylist())).encode()
+    names = [name for name in table.column_names if table.column(name).null_count < len(table)]
+    return "".join(map(_line, table.select(names).to_pylist())).encode()
 
 
 def _line(row: Row) -> str:
-    found = {name: _to_json(value) for name, value in row.items() if value is not None}
-    return json.dumps(found, ensure_ascii=False) + "\n"
+    record = {name: _to_json(value) for name, value in row.items() if value is not None}
+    return json.dumps(record, ensure_ascii=False) + "\n"
 
 
 def _to_json(value: Any) -> Any:

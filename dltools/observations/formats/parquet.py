@@ -95,15 +95,15 @@ def _tables(
 
     with decoding(name, "Parquet file"):
         file = pq.ParquetFile(pa.BufferReader(stream.read()))
-        wanted = [name for name in NAMES if columns is None or name in columns]
-        known = [column for column in wanted if column in file.schema_arrow.names]
+        names = [name for name in NAMES if columns is None or name in columns]
+        present = [column for column in names if column in file.schema_arrow.names]
         parts = _parts_in_order(file)
     newest: Any = None
     for groups in parts:
         with decoding(name, "Parquet file"):
-            table = file.read_row_groups(groups, columns=known)
+            table = file.read_row_groups(groups, columns=present)
             table.validate(full=True)
-            table = conform(table, name, wanted)
+            table = conform(table, name, names)
             times = table.column("time")
             if newest is not None and len(times) and times[0].as_py() < newest:
                 raise DataError(f"{name}: the statistics of its row groups are wrong")
@@ -118,10 +118,10 @@ def _parts_in_order(file: Any) -> list[list[int]]:
     column = file.schema.names.index("time") if "time" in file.schema.names else None
     if column is None or len(numbers) < 2:
         return [numbers]
-    known = [file.metadata.row_group(number).column(column).statistics for number in numbers]
-    if not all(one is not None and one.has_min_max for one in known):
+    spans = [file.metadata.row_group(number).column(column).statistics for number in numbers]
+    if not all(span is not None and span.has_min_max for span in spans):
         return [numbers]
-    follow = all(one.max <= other.min for one, other in pairwise(known))
+    follow = all(before.max <= after.min for before, after in pairwise(spans))
     return [[number] for number in numbers] if follow else [numbers]
 
 

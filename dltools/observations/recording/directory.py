@@ -99,14 +99,14 @@ class RecordingDirectory:
 
     def _tables(self, since: datetime | None) -> list[pa.Table]:
         """Return the rows of journals and of files changed since a time, each row once."""
-        tables, known = [], set()
+        tables, stems = [], set()
         for journal in sorted(self.staging.glob("*.arrows")):
             rows = journal_rows(journal)
             if rows.num_rows or journal.exists():  # or else it has just become a file
                 tables.append(rows)
-                known.add(journal.stem)
+                stems.add(journal.stem)
         for file in self.files():
-            if file.stem in known:  # being added, or just added: its journal had the same rows
+            if file.stem in stems:  # being added, or just added: its journal had the same rows
                 continue
             with suppress(FileNotFoundError):
                 if since is None or file.stat().st_mtime >= since.timestamp():
@@ -141,11 +141,11 @@ def _rows_since(table: pa.Table, since: datetime, kinds: list[str] | None) -> pa
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    wanted = pc.greater_equal(table.column("time"), pa.scalar(since, pa.timestamp("us", tz="UTC")))
+    mask = pc.greater_equal(table.column("time"), pa.scalar(since, pa.timestamp("us", tz="UTC")))
     if kinds is not None:
-        known = pc.is_in(table.column("kind").cast(pa.string()), pa.array(kinds))
-        wanted = pc.and_(wanted, known)
-    return table.filter(wanted)
+        of_kind = pc.is_in(table.column("kind").cast(pa.string()), pa.array(kinds))
+        mask = pc.and_(mask, of_kind)
+    return table.filter(mask)
 
 
 def _parts(table: pa.Table) -> Iterator[tuple[date, str, pa.Table]]:
