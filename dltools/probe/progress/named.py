@@ -121,7 +121,7 @@ class Named:
         self._title = ""
         self._phase = ""  # of a heading, for the lines below until one names a counter or a phase
         self._below: set[str] = set()  # the metrics below it
-        self._is_over = False
+        self._is_over = False  # the training is: what follows without a counter was said before
 
     def points(self, line: str) -> list[Point]:
         """Return one point for each name; if a name comes twice, the first one."""
