@@ -148,6 +148,8 @@ def test_a_container_that_cannot_be_described_is_a_gap_and_asked_for_again(
     assert gaps["two"] == f"engine: {fault}"
     monkeypatch.setattr(engine, "inspect", inspect)
     rows = found.sample()
+    while "engine: " in str(rows):  # it rests for ten times as long as it took to fail
+        rows = found.sample()
     assert values(rows) == [("loss", 0.4)]
     assert "engine: " not in str(rows)
     engine.raw_events.put(None)
