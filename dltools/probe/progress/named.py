@@ -76,9 +76,6 @@ _BEST = Regex(r"\bbest(?=(?: [a-z]\w*){1,3} ?[:=])", re.IGNORECASE)
 _STATISTIC = Regex(r"\b(avg|average|mean|median|smoothed|running)\W{1,2}$", re.IGNORECASE)
 _BEST_EPOCH = Regex(r"(?:^|\bINFO\b|\bWARNING\b)\W{0,9}best epoch\b", re.IGNORECASE)
 _FINAL = Regex(rf"\bfinal\b|{_BEST_EPOCH.pattern}", re.IGNORECASE)
-_OVER = Regex(r"\btraining (?:is |was )?(?:complete|finished|done|over|summary)", re.IGNORECASE)
-"""What says that what follows without a counter was said before."""
-
 _LONGEST_HEADING = 250
 
 _BEHIND_BAR = Regex(r"[^\[\]]{0,200}\d/\d+ \[\d[\d:]{3,12}<[^\]]{0,40}\](?=[A-Z]|\[[A-Z])")
@@ -121,7 +118,6 @@ class Named:
         self._title = ""
         self._phase = ""  # of a heading, for the lines below until one names a counter or a phase
         self._below: set[str] = set()  # the metrics below it
-        self._is_over = False  # the training is: what follows without a counter was said before
 
     def points(self, line: str) -> list[Point]:
         """Return one point for each name; if a name comes twice, the first one."""
@@ -161,7 +157,6 @@ class Named:
                 self._dicts = self._dicts if at.step == self._shown else set()
                 self._shown = at.step
                 return NOTHING
-            self._is_over = meaning.is_final or (self._is_over and at is NO_COUNT)
             self.above = self.above if at is NO_COUNT else self.above.later(at)
             self._phase, self._below = meaning.phase, set()
             return NOTHING
@@ -174,9 +169,6 @@ class Named:
             self._stepped.update(names)
         elif texts[1] is not None and not self._stepped.isdisjoint(names):
             meaning = self._of_epoch(meaning)
-        self._is_over = self._is_over and at is NO_COUNT
-        if self._is_over:
-            meaning = meaning._replace(is_final=True)
         if self._phase:
             meaning = self._in_phase(meaning, has_count=at is not NO_COUNT)
         if self.above is not NO_COUNT and (at.step is None or at.epoch is None):
@@ -407,9 +399,9 @@ def _heading(line: str, lower: str, printed: str) -> Meaning:
         return NO_MEANING
     if bar := bar_in(line):
         return NO_MEANING._replace(numbers=marks(printed, [bar.span(1), None]), is_bar=True)
-    begin, is_over = own_start(line), bool(_OVER.search(line))
-    if is_over or _FINAL.search(line):
-        return NO_MEANING._replace(numbers=(None, None), is_final=True) if is_over else NO_MEANING
+    if _BEST_EPOCH.search(line):
+        return NO_MEANING
+    begin = own_start(line)
     pairs = [token for token in tokens(line) if token.start >= begin]
     words = phase_words(line, lower)
     if not words and not any(word in lower for word in COUNTERS):

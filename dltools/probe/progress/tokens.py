@@ -119,6 +119,9 @@ _OF_LOSSES = Regex(
 )
 """What says of a total that it is of losses, or that of a phase."""
 
+_LONGEST_LIST = 400
+"""Characters before a total in which that may stand."""
+
 
 def _is_total_loss(line: str, pairs: Sequence[Token]) -> bool:
     """Tell whether tokens `total` with a fraction are of losses: `Losses: box 2.5, total 6.5`; or
@@ -132,7 +135,8 @@ def _is_total_loss(line: str, pairs: Sequence[Token]) -> bool:
     is_sum = len(parts) > 1 and are_parts and NameKind.METRIC in kinds
     if len(totals) == 1 and (is_sum or kinds == {*COUNTER_KINDS}):
         return True
-    return bool(totals) and all(_OF_LOSSES.search(line, 0, token.start) for token in totals)
+    places = [(max(0, token.start - _LONGEST_LIST), token.start) for token in totals]
+    return bool(places) and all(_OF_LOSSES.search(line, *place) for place in places)
 
 
 _ACHIEVED = {"generation": "fitness", "gen": "fitness", "episode": "reward", "episodes": "reward"}
