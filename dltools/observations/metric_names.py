@@ -13,7 +13,7 @@ from typing import NamedTuple
 _WORDS = {
     "training": "train", "trn": "train", "tr": "train", "tst": "test", "te": "test", "vl": "val",
     "cv": "val", "valid": "val", "validation": "val", "validate": "val", "vali": "val",
-    "dev": "val",
+    "dev": "val", "heldout": "val", "accurancy": "accuracy",
     "evaluation": "eval", "testing": "test",
     "acc": "accuracy", "ppl": "perplexity", "err": "error",
     "gnorm": "grad_norm", "gradnorm": "grad_norm", "gradient": "grad",
@@ -62,9 +62,10 @@ _RISING = ("acc", "f1", "auc", "bleu", "rouge", "precision", "recall", "map", "i
 
 _RISING_WORDS = frozenset({
     "ap", "ar", "arc", "auprc", "auroc", "boolq", "chrf", "cider", "comet", "core", "elo", "em",
+    "extrinsic",
     "f", "f2", "fitness", "hitrate", "hr", "wins",
     "gsm", "gsm8k", "hellaswag", "hit", "hits", "humaneval", "is", "jaccard", "kappa", "lambada",
-    "ari", "logl", "loglikelihood", "mbo", "mbpp", "mcc", "meteor", "mmlu", "mrr", "nmi",
+    "ari", "ll", "logl", "loglikelihood", "mbo", "mbpp", "mcc", "meteor", "mmlu", "mrr", "nmi",
     "openbookqa", "pass", "pcc", "pearson", "pesq", "piqa", "plddt", "pck", "r", "sdr",
     "sensitivity", "snr", "spearman", "specificity", "spl", "stoi", "truthfulqa", "uas", "las",
     "fb1", "utility", "win", "winogrande", "winrate",
@@ -136,7 +137,7 @@ def is_metric(name: str) -> bool:
         return False
     if any("loss" in word for word in words) or _last_word(words) in _QUALITIES:
         return True
-    if words[-1] in ("epoch", "step") and _last_word(words[:-1]) in JUDGED:  # as Lightning adds
+    if words[-1] in ("epoch", "step", "token") and _last_word(words[:-1]) in JUDGED:  # as Lightning adds
         return True
     return name[0].isalpha() and "learning_rate" not in name and not _MEASURES.intersection(words)
 
@@ -171,6 +172,7 @@ def evaluation_rank(name: str) -> Rank:
     lower = name.lower()
     words = lower.split("_")
     extreme = 0 if _EXTREMES.isdisjoint(words) else 2
+    extreme -= words == ["best", "fitness"]  # of a generation
     group = _group(lower, frozenset(words))
     whole = _WHOLE_REWARDS if group <= 1 else _PLAIN
     is_whole = whole.issuperset(words) or (group > 1 and not _TOTALS.isdisjoint(words))

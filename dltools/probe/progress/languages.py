@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 
 _WORDS = {
-    "loss": "損失 损失 손실 потери потеря pérdida",
+    "loss": "損失 损失 损失值 손실 потери потеря pérdida",
     "error": "誤差 误差 錯誤率 错误率 오차 ошибка",
     "accuracy": "正解率 精度 准确率 準確率 正确率 准确度 정확도 точность",
     "recall": "再現率 召回率 재현율",

@@ -164,7 +164,8 @@ def _is_counted(token: Token, name: str, tokens: Sequence[Token]) -> bool:
     """Tell whether a usual word is what somebody achieved in a step that the line names."""
     is_named = token.delimiter in (":", "=") and normal_name(name).endswith(_ACHIEVED)
     counters = [other.name.lower() for other in tokens if name_kind(other.name) is NameKind.STEP]
-    return is_named and not {"", *counters} <= {"", "round", "game"}
+    is_of_episode = "episod" in name.lower()
+    return is_named and (is_of_episode or not {"", *counters} <= {"", "round", "game"})
 
 
 def _full_name(line: str, token: Token, left: int) -> tuple[str, int]:

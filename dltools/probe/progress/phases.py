@@ -12,11 +12,11 @@ from dltools.probe.progress.prefix import own_start
 PHASES = ("train", "val", "eval", "test")
 
 _WORDS = Regex(
-    r"(?<![\w./@=-])(?<![\w.:]\\)(train(?:ing|ed(?= with))?"
+    r"(?<![\w./@=])(?<!\D-)(?<!^-)(?<![\w.:]\\)(train(?:ing|ed(?= with))?"
     r"|val(?:i(?:d(?:ation|ating|ate(?:d(?= with))?)?)?)?"
     r"|eval(?:uation|uating|uate(?:d(?= with))?)?"
     r"|test(?:ing)?|(?<!std )dev|CV(?= )|Saving dict(?= for))(?: set)?"
-    r"(?![\w/@]|\.\S|-\w| ?=(?!\s?[{[(]|(?-i:[a-z]))|\(s\)|\s(?:time|samples|size|batch_size)\b)",
+    r"(?![\w/@]|\.[^\s.]|-\w| ?=(?!\s?[{[(]|(?-i:[a-z]))|\(s\)|\s(?:time|samples|size|batch_size)\b)",
     re.IGNORECASE,
 )
 

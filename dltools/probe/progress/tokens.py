@@ -45,7 +45,7 @@ NUMBER = (
 
 _TOKEN = Regex(
     r"(?<![A-Za-z0-9_./@\\-])([A-Za-z_][\w./@+-]*+(?::0?\.95(?=:))?"  # the name, and perhaps
-    r"(?: ?[(\[][A-Za-z%@][\w%@ .,:/=-]{0,29}[)\]]"  # a unit, a phase or arguments
+    r"(?: ?[(\[](?:\d{1,6} ?)?[A-Za-z%@][\w%@ .,:/=-]{0,29}[)\]]"  # a unit, a phase, arguments
     r"| \(\d{1,7}\)(?=: ?[-+.\d]))?)"  # over how many
     r"(?:['\"*`\]#]{0,2}\s{0,20}(:=|[:=]=?>?|-+>|\u2192)\s{0,20}|['\"]?\s(is|was|of|reached):?\s"
     r"|(?<!\w\w\w\.)\s{1,20}(?:#|No\. ?)?)"
@@ -81,7 +81,7 @@ def _parted(token: Token, line: str) -> Sequence[Token]:
     return first, second._replace(name=f"val_{token.name}")
 
 
-_PHASES = {"learn": "train", "valid": "val"} | {
+_PHASES = {"learn": "train", "valid": "val", "heldout": "val"} | {
     name: name for name in ("train", "val", "eval", "test")
 }
 _TOGETHER = ({"g": "g_loss", "d": "d_loss"}, {"p": "precision", "r": "recall", "f": "f1"})
@@ -210,7 +210,7 @@ _METRICS = JUDGED.union((
     "smape", "softspl",
 )) - {
     "ap", "ar", "ari", "core", "correct", "entropy", "error", "f", "fitness", "hit", "wins",
-    "hits", "hr", "is", "kl", "loss", "match", "mbo", "neg", "nmi", "pass", "precision", "r",
+    "hits", "hr", "is", "kl", "ll", "loss", "match", "mbo", "neg", "nmi", "pass", "precision", "r",
     "recall", "regret", "return", "satisfied", "score", "sensitivity", "specificity", "success",
     "win",
 }  # fmt: skip
@@ -233,7 +233,7 @@ _PAIRS = frozenset({
     ("grad", "norm"), ("success", "ratio"), ("hit", "rate"), ("completion", "rate"),
     ("ner", "f"), ("ents", "f"), ("trial", "value"), ("avg", "r"), ("mean", "r"), ("ep", "r"),
     ("episode", "r"), ("function", "value"), ("test", "metric"), ("log", "prob"),
-    ("abs", "rel"), ("sq", "rel"),
+    ("abs", "rel"), ("sq", "rel"), ("ll", "token"),
 })  # fmt: skip
 
 _SETTINGS = frozenset({
@@ -367,7 +367,7 @@ HINTS = (
     "@", "pearson", "spearman", "cost", "fit", "snr", "hellaswag", "mmlu", "gsm8k", "top1", "r2",
     "bits", "auroc", "sensitivity", "correlation", "cider", "chrf", "sdr", "l_", "d_", "g_",
     "entropy", "success", "trial ", " val", "train", "test", "valid", "eval", "learn", "generation",
-    "best", " * ", "uas", "fb1", "recon", "ret", "logl", "log prob",
+    "best", " * ", "uas", "fb1", "recon", "ret", "logl", "log prob", "ll/",
 )  # fmt: skip
 """A line without any of these, in small letters, has no metric: looking for them is quick."""
 

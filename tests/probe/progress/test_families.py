@@ -59,6 +59,8 @@ def test_every_family_has_an_excerpt() -> None:
         '10.0.0.1 - - [21/Nov/2026:01:30:37 +0000] "GET /metrics HTTP/1.1" 200 512',
         '  File "/x/train.py", line 12, in loss',
         "1875/1875 - 3s - 2ms/step",
+        "  BATCH 0/2: Post-processing finished in 0.3253s.",
+        "findfont: Matching sans\\-serif to DejaVu Sans ('/x.ttf') with score of 0.05",
     ],
 )
 def test_what_is_no_progress_gives_none(line) -> None:

@@ -45,6 +45,9 @@ _LOGGED = Regex(
 _BAR = Regex(r":?\s{1,9}\d{1,3}%(?:.{0,80}?(?<!\d)(\d{1,18})/\d{1,18}(?:\s.*)?|\|[^\d|]{0,80})$")
 """The bar behind a row, or behind a header; the width of a terminal may cut it."""
 
+_SECONDS = Regex(r"(?<=\d)\s{1,20}s(?:ec(?:onds)?)?\s*$")
+"""The unit of the time in the last column, apart from it."""
+
 _ENTRY = Regex(r"\|\s*([\w/.-][\w/. -]{0,99}?)\s*\|\s*(?:(\S{1,40})\s*)?\|\s*$")
 _CLASSES = ("Images", "Instances", "precision", "recall", "mAP50", "mAP50-95")
 _LOSSES = ("box", "obj", "cls", "dfl", "seg", "pose", "kobj", "total")
@@ -238,11 +241,13 @@ class Log:
         self._is_validated = False
         bar = _BAR.search(line) if "%" in line else None
         line = line[: bar.start()] if bar else line
+        line = _SECONDS.sub("", line) if line[-1:] == "s" else line
         words = line.split()
         cells = words if len(words) == len(self._names) else self._placed(line) or _cells(line)
         if len(cells) > len(self._names) or len(cells) < 2:
             return []
-        pairs, epoch, step, rank = [], None, whole(bar[1]) if bar else None, 99
+        pairs: dict[str, str] = {}
+        epoch, step, rank = None, whole(bar[1]) if bar else None, 99
         for name, what, text in zip(self._names, self._sorts, cells, strict=False):
             if what is NameKind.OTHER:
                 continue
@@ -250,7 +255,7 @@ class Log:
             is_number = _NUMBER.fullmatch(text)
             if what > NameKind.STEP:
                 if is_number and "/" not in text:
-                    pairs.append((name, text.rstrip("%")))
+                    pairs[name] = text.rstrip("%")  # of two, as of the best one behind the mean
             elif not is_number:
                 return []
             elif what is NameKind.EPOCH:
@@ -260,7 +265,7 @@ class Log:
                 rank = step_rank(name)
         if not pairs or (len(cells) < self._least and len(pairs) < 2):
             return []
-        return report(self.name, pairs, step=step, epoch=epoch, elapsed_s=self._time(cells))
+        return report(self.name, pairs.items(), step=step, epoch=epoch, elapsed_s=self._time(cells))
 
     def _placed(self, line: str) -> list[str]:
         """Return the cells of a row that begin where their names do, or little behind that, ""
