@@ -137,7 +137,8 @@ def is_metric(name: str) -> bool:
         return False
     if any("loss" in word for word in words) or _last_word(words) in _QUALITIES:
         return True
-    if words[-1] in ("epoch", "step", "token") and _last_word(words[:-1]) in JUDGED:  # as Lightning adds
+    is_of = words[-1] in ("epoch", "step", "token")  # as Lightning adds
+    if is_of and _last_word(words[:-1]) in JUDGED:
         return True
     return name[0].isalpha() and "learning_rate" not in name and not _MEASURES.intersection(words)
 

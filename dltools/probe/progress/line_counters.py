@@ -77,7 +77,8 @@ _AT_STEPS = Regex(
     re.IGNORECASE,
 )
 INDEX = Regex(
-    r"(?:\b[Ee]p(?:och)?(?:\[ ?|-|\] | (?=\d{1,9}-[a-z]))?|@[Ee]poch |\[E)(\d{1,15})\b|(?<![\w/])(\d{1,15}) ?epoch\b"
+    r"(?:\b[Ee]p(?:och)?(?:\[ ?|-|\] | (?=\d{1,9}-[a-z]))?|@[Ee]poch |\[E)(\d{1,15})\b"
+    r"|(?<![\w/])(\d{1,15}) ?epoch\b"
 )
 """An epoch whose number stands right beside its word: `Epoch[2]`, `3epoch`."""
 
