@@ -70,8 +70,9 @@ _COUNTED = Regex(r"\b(train|valid?|test) \d\d{1,8} $", re.IGNORECASE)
 """A phase and a counter before a loss, as DARTS prints: `train 050 6.5e+00 0.1 0.5`."""
 
 _COUNTER = Regex(r"([^\W\d]\w*)[\s(\[{<#:=]{1,3}$")
-_AT = Regex(r"(?:\b(?:at|after|train|valid?|test)\s|[\[({#])$", re.IGNORECASE)
-"""What stands before a counter that has no name."""
+_AT = Regex(r"(?:\b(?:at|after|train|valid?|test)\s|(?<!% )[\[({#])$", re.IGNORECASE)
+_LONGEST_AT = 12
+"""What stands before a counter that has no name, and is no share: `69.2% (6922 / 10000)`."""
 
 _STEM = r"(loss|accurac|error|score|reward|metric)(?:e?s|y|ies)?"
 _ENCLOSING = Regex(rf"(?<![\w.])({_STEM})['\"]?\s?[:=]?\s?[({{\[]", re.IGNORECASE)
@@ -152,7 +153,8 @@ def nearest(line: str) -> list[Token]:
         text, previous = line[previous : number.start()], number.end()
         if not (_FRACTION.search(number[1]) or number[2]):
             word = match[1] if (match := _COUNTER.search(text)) else ""
-            if name_kind(word) is not NameKind.OTHER or _AT.search(text):  # `loss 64000: 0.32`
+            at = max(0, number.start() - _LONGEST_AT), number.start()
+            if name_kind(word) is not NameKind.OTHER or _AT.search(line, *at):  # `loss 64000: 0.3`
                 name = word if 0 < name_kind(word) < NameKind.BESIDE else "step"
                 tokens.append(_token(name, ":", number, number.start()))
             continue

@@ -15,7 +15,7 @@ _WORDS = Regex(
     r"(?<![\w./@=])(?<!\D-)(?<!^-)(?<![\w.:]\\)(train(?:ing|ed(?= with))?"
     r"|val(?:i(?:d(?:ation|ating|ate(?:d(?= with))?)?)?)?"
     r"|eval(?:uation|uating|uate(?:d(?= with))?)?"
-    r"|test(?:ing)?|(?<!std )dev|CV(?= )|Saving dict(?= for))(?: set)?"
+    r"|test(?:ing)?|(?<!std )dev|CV(?= )|Saving dict(?= for))(?:[ -]set)?"
     r"(?![\w/@]|\.[^\s.]|-\w| ?=(?!\s?[{[(]|(?-i:[a-z]))|\(s\)"
     r"|\s(?:time|samples|size|batch_size)\b)",
     re.IGNORECASE,
