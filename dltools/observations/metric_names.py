@@ -62,8 +62,7 @@ _RISING = ("acc", "f1", "auc", "bleu", "rouge", "precision", "recall", "map", "i
 
 _RISING_WORDS = frozenset({
     "ap", "ar", "arc", "auprc", "auroc", "boolq", "chrf", "cider", "comet", "core", "elo", "em",
-    "extrinsic",
-    "f", "f2", "fitness", "hitrate", "hr", "wins",
+    "extrinsic", "f", "f2", "fitness", "hitrate", "hr", "wins",
     "gsm", "gsm8k", "hellaswag", "hit", "hits", "humaneval", "is", "jaccard", "kappa", "lambada",
     "ari", "ll", "logl", "loglikelihood", "mbo", "mbpp", "mcc", "meteor", "mmlu", "mrr", "nmi",
     "openbookqa", "pass", "pcc", "pearson", "pesq", "piqa", "plddt", "pck", "r", "sdr",
@@ -137,8 +136,7 @@ def is_metric(name: str) -> bool:
         return False
     if any("loss" in word for word in words) or _last_word(words) in _QUALITIES:
         return True
-    is_of = words[-1] in ("epoch", "step", "token")  # as Lightning adds
-    if is_of and _last_word(words[:-1]) in JUDGED:
+    if words[-1] in ("epoch", "step", "token") and _last_word(words[:-1]) in JUDGED:  # Lightning
         return True
     return name[0].isalpha() and "learning_rate" not in name and not _MEASURES.intersection(words)
 

@@ -85,7 +85,7 @@ _RULE = Regex(r"-{3,}([A-Za-z].*)")
 """A heading in a line of dashes: `----Iteration: 3000----`."""
 
 _IMPROVED = Regex(r"Metric (\S{1,60}) improved.{0,80} New best score: ([\d.e+-]{1,30})")
-"""Lightning's notice of an early stop that is not yet due: often all that a log has without bars."""
+"""Lightning's notice that it is not yet time to stop: often all that a log without bars has."""
 
 _NOTICE, _LONGEST_BAR, _LONGEST_COUNT = ", global step ", 500, 40
 _CUT_BAR = Regex(

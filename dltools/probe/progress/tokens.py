@@ -376,18 +376,9 @@ HINTS = (
 """A line without any of these, in small letters, has no metric: looking for them is quick."""
 
 COUNTERS = (
-    "epoch",
-    "iter",
-    "step",
-    "episode",
-    "batch",
-    "round",
-    "generation",
-    "cycle",
-    "trial",
-    "it/s",
+    "epoch", "iter", "step", "episode", "batch", "round", "generation", "cycle", "trial", "it/s",
     "s/it",
-)
+)  # fmt: skip
 """A line without any of these, in small letters, is no heading."""
 
 

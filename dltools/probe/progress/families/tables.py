@@ -246,8 +246,7 @@ class Log:
         cells = words if len(words) == len(self._names) else self._placed(line) or _cells(line)
         if len(cells) > len(self._names) or len(cells) < 2:
             return []
-        pairs: dict[str, str] = {}
-        epoch, step, rank = None, whole(bar[1]) if bar else None, 99
+        pairs, epoch, step, rank = dict[str, str](), None, whole(bar[1]) if bar else None, 99
         for name, what, text in zip(self._names, self._sorts, cells, strict=False):
             if what is NameKind.OTHER:
                 continue
