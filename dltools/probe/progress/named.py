@@ -297,7 +297,7 @@ def _own_part(line: str) -> str:
     printed behind it, and, of a generation, that its best one is the result."""
     line = f" {line[1:]}" if line[:1] == "#" else line
     if line[:7] == "Metric " and (better := _IMPROVED.fullmatch(line)):
-        return f"{better[1]}: ".rjust(better.start(2)) + better[2]
+        line = f"{better[1]}: ".rjust(better.start(2)) + better[2]
     if line[:3] == "---" and (match := _RULE.match(line)):
         line = match[1].rjust(len(line))
     if "<" in line and (bar := _BEHIND_BAR.match(line)):
