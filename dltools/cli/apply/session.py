@@ -1,6 +1,7 @@
 """A session of dl-apply: the engines and the state that a run may change, until it ends.
 
-`open_session` locks, marks and makes all of it; nothing is set later.
+`open_session` locks and marks the state. An engine connects when it is first asked, and brings its
+turns.
 """
 
 from __future__ import annotations

@@ -71,8 +71,10 @@ _COUNTED = Regex(r"\b(train|valid?|test) \d\d{1,8} $", re.IGNORECASE)
 
 _COUNTER = Regex(r"([^\W\d]\w*)[\s(\[{<#:=]{1,3}$")
 _AT = Regex(r"(?:\b(?:at|after|train|valid?|test)\s|(?<!% )[\[({#])$", re.IGNORECASE)
-_LONGEST_AT = 12
 """What stands before a counter that has no name, and is no share: `69.2% (6922 / 10000)`."""
+
+_LONGEST_AT = 12
+"""Characters before a counter in which that may stand."""
 
 _STEM = r"(loss|accurac|error|score|reward|metric)(?:e?s|y|ies)?"
 _ENCLOSING = Regex(rf"(?<![\w.])({_STEM})['\"]?\s?[:=]?\s?[({{\[]", re.IGNORECASE)
