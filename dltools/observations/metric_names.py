@@ -164,14 +164,15 @@ def evaluation_rank(name: str) -> Rank:
     evaluation first, and a score before a reward or rate of success, and these before a return;
     validation losses and what a task is measured by, other validation metrics, parts of a
     detector's, the training loss, other losses, other metrics, norms of gradients and spreads, and
-    the losses of discriminators and critics. Within each of these a mean comes before an extreme, a
-    whole loss or reward before a part of one, an average precision before one at 50 %, a precision
-    or a recall, and a validation before an evaluation and a test, then by name.
+    the losses of discriminators and critics. Within each of these a mean comes before an extreme
+    (but the best fitness of a generation before the mean), a whole loss or reward before a part of
+    one, an average precision before one at 50 %, a precision or a recall, and a validation before
+    an evaluation and a test, then by name.
     """
     lower = name.lower()
     words = lower.split("_")
     extreme = 0 if _EXTREMES.isdisjoint(words) else 2
-    extreme -= words == ["best", "fitness"]  # of a generation
+    extreme = -1 if words == ["best", "fitness"] else extreme
     group = _group(lower, frozenset(words))
     whole = _WHOLE_REWARDS if group <= 1 else _PLAIN
     is_whole = whole.issuperset(words) or (group > 1 and not _TOTALS.isdisjoint(words))

@@ -69,7 +69,8 @@ _JUST_BEFORE = Regex(r"[\[(]\s{0,9}(\d{1,15})\s{0,9}[\])][\s:,|-]{0,4}$|^\W{0,9}
 _COLUMN = Regex(r"\s{1,9}(\d{1,15})\s*$")
 _OPENS = Regex(r"\s{0,4}(?:\(\s{0,3}\d{1,3}%\)\s{0,4})?\[\s{0,9}\d|,\s")
 _AT_STEPS = Regex(
-    r"(?:@|\bat|\bafter) ?(\d[\d,]{0,18})(?: ?(?:steps|iterations|iters|updates)\b|(?<=\d)\] )"
+    r"(?:@|\bat|\bafter) ?(\d{1,15}) ?(?:steps|iterations|iters|updates)\b"
+    r"|\beval ?@ ?(\d[\d,]{0,18})\]"
     r"|^\s{0,9}\[\s{0,9}(\d{1,15}) (?:eps|episodes|steps|iters|iterations)\]"
     r"|^\s{0,9}(\d{1,15})/\d{1,15} \(epoch\b"
     r"|\b(?:step|iter|iteration|round|episode)[-_\[](\d{1,15})\b"

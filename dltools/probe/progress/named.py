@@ -84,9 +84,6 @@ _BEHIND_BAR = Regex(r"[^\[\]]{0,200}\d/\d+ \[\d[\d:]{3,12}<[^\]]{0,40}\](?=[A-Z]
 _RULE = Regex(r"-{3,}([A-Za-z].*)")
 """A heading in a line of dashes: `----Iteration: 3000----`."""
 
-_IMPROVED = Regex(r"Metric (\S{1,60}) improved.{0,80} New best score: ([\d.e+-]{1,30})")
-"""Lightning's notice that it is not yet time to stop: often all that a log without bars has."""
-
 _NOTICE, _LONGEST_BAR, _LONGEST_COUNT = ", global step ", 500, 40
 _CUT_BAR = Regex(
     r"(\d/\d+ \[\d[\d:]{3,12}<.{0,400}?)([^,\]\s]{0,40})(Epoch \d+, global step \d+): '"
@@ -296,8 +293,6 @@ def _own_part(line: str) -> str:
     """Return a line with blanks for what says nothing: the mark of a comment, a bar or what was
     printed behind it, and, of a generation, that its best one is the result."""
     line = f" {line[1:]}" if line[:1] == "#" else line
-    if line[:7] == "Metric " and (better := _IMPROVED.fullmatch(line)):
-        line = f"{better[1]}: ".rjust(better.start(2)) + better[2]
     if line[:3] == "---" and (match := _RULE.match(line)):
         line = match[1].rjust(len(line))
     if "<" in line and (bar := _BEHIND_BAR.match(line)):

@@ -84,12 +84,8 @@ def _parted(token: Token, line: str) -> Sequence[Token]:
 _PHASES = {"learn": "train", "valid": "val", "heldout": "val"} | {
     name: name for name in ("train", "val", "eval", "test")
 }
-_TOGETHER = (
-    {"g": "g_loss", "d": "d_loss"},
-    {"p": "precision", "r": "recall", "f": "f1"},
-    {"total": "accuracy", "old": "old_accuracy", "new": "new_accuracy"},
-)
-"""Names that say what they are by each other: the last of classes that are learnt in turn."""
+_TOGETHER = ({"g": "g_loss", "d": "d_loss"}, {"p": "precision", "r": "recall", "f": "f1"})
+"""Letters that say what they are by each other."""
 
 _COUNTED_PHASE = Regex(r"\s*\d{1,15} (?:train|val|test) [\d.]+\s*")
 _BEFORE_PHASES = Regex(r"([A-Za-z][\w@]*)\W{1,4}$")

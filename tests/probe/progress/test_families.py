@@ -67,6 +67,14 @@ def test_what_is_no_progress_gives_none(line) -> None:
     assert read(line.encode() + b"\n") == []
 
 
+@pytest.mark.parametrize(
+    "line", ["[inference-7] finished in 0.35s", "POST /v1/generate took 0.35 s"]
+)
+def test_a_program_that_says_what_took_it_has_a_response_time(line) -> None:
+    (point,) = read(line.encode() + b"\n")
+    assert (point.metric, point.value) == ("latency_seconds", 0.35)
+
+
 def is_sound(point: Point) -> bool:
     """Tell whether a row of observations can hold the point."""
     return (

@@ -51,7 +51,7 @@ _ALONE = (
         re.IGNORECASE,
     ),
     Regex(
-        r"^(?=.*\b(?:request|inference|prediction|GET|POST|PUT|query|generate\w*)\b(?!-))"
+        r"^(?=.*\b(?:request|inference|prediction|GET|POST(?!-)|PUT|query|generate\w*)\b)"
         r"(?!.*(?:epoch|step)).*\b(?P<word>took|served in|completed in|finished in|processed in) "
         rf"(?P<value>{N})\s*(?P<unit>{UNIT})\b",
         re.IGNORECASE,

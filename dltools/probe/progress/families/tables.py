@@ -254,7 +254,7 @@ class Log:
             is_number = _NUMBER.fullmatch(text)
             if what > NameKind.STEP:
                 if is_number and "/" not in text:
-                    pairs[name] = text.rstrip("%")  # of two, as of the best one behind the mean
+                    pairs[name] = text.rstrip("%")  # the last of equal names: the best
             elif not is_number:
                 return []
             elif what is NameKind.EPOCH:
