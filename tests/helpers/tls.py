@@ -7,33 +7,31 @@ from pathlib import Path
 
 OPENSSL = shutil.which("openssl")
 
+# One thread serves a connection: before Python 3.13 two that read and write one TLS socket
+# at once garble it, and the engine answered "400 Bad Request".
 _PROXY = """
-import socket, ssl, sys, threading
+import asyncio, ssl, sys
 folder, address, port, engine = sys.argv[1:]
 context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
 context.load_cert_chain(f"{folder}/cert.pem", f"{folder}/key.pem")
 context.load_verify_locations(f"{folder}/ca.pem")
 context.verify_mode = ssl.CERT_REQUIRED
-def pump(source, sink):
+async def pump(source, sink):
     try:
-        while data := source.recv(65536):
-            sink.sendall(data)
-        sink.shutdown(socket.SHUT_WR)
+        while data := await source.read(65536):
+            sink.write(data)
+            await sink.drain()
     except OSError:
         pass
-def serve(plain):
-    try:
-        with context.wrap_socket(plain, server_side=True) as client:
-            with socket.socket(socket.AF_UNIX) as inside:
-                inside.connect(engine)
-                threading.Thread(target=pump, args=(client, inside), daemon=True).start()
-                pump(inside, client)
-    except OSError:
-        pass
-with socket.create_server((address, int(port))) as listening:
+    sink.close()
+async def serve(client, answers):
+    requests, engines = await asyncio.open_unix_connection(engine)
+    await asyncio.gather(pump(client, engines), pump(requests, answers))
+async def listen():
+    server = await asyncio.start_server(serve, address, int(port), ssl=context)
     print("listens", flush=True)
-    while True:
-        threading.Thread(target=serve, args=(listening.accept()[0],), daemon=True).start()
+    await server.serve_forever()
+asyncio.run(listen())
 """
 
 
