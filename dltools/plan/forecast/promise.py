@@ -255,7 +255,7 @@ def _seen(twin: Imagined, job: Job | None, had: float, span_s: float) -> Imagine
     if job is None:
         total = min(max(twin.attained, had), twin.attained + twin.cpus * span_s)
         return twin._replace(had=had, total=total if twin.is_here else twin.total, is_here=False)
-    left, attained = length_left(job), job.use.attained
+    left, attained = length_left(job, at_least=True), job.use.attained
     return Imagined(
         twin.arrived,
         needed_cpus(job),

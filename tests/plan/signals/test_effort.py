@@ -137,6 +137,13 @@ def test_time_lost_by_competing_does_not_count() -> None:
     assert cost.after(1, 35.0) == EpochCost(1, 35.0)  # training begins anew
 
 
+def test_an_epoch_costs_what_most_do() -> None:
+    # 2 CPU seconds each; a weight that changed between two samples makes one 1 and the next 3.
+    cost = EpochCost(1, 9.0).after(2, 11.0).after(3, 12.0).after(4, 15.0).after(5, 17.0)
+    assert cost.left(10, 5, 17.0) == 10.0
+    assert cost.left(10, 5, 17.0, at_least=True) == 5.0
+
+
 def test_quick_steps_count_together() -> None:
     cost = EpochCost(10, 1.0)
     for step in range(11, 31):
