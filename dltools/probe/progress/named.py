@@ -46,8 +46,8 @@ _CODE = Regex(
     r"^(?:\s*(?:def|class|import|from|return|if|for|while|else|elif|print|assert|self|parser|const"
     r"|let|config param|namespace|args?|hparams?|usage|warning)\b|#(?! of )"
     r"|\s+#(?! ?\w+[:=]\s{0,9}\d)|\s*//|Test: \[\s*\d+/\d+\]\s+Time\s)"
-    r"|\bAveraged stats:|\b(?:self\.|lambda \w+[,:]|TODO\b|train_runtime\b|findfont: )|[+*]="
-    r"|[^=]==[^=>\[\]]|\s#\s(?!\w+: [\d.]+(?:\s|$))|^[^;]*;\s*$|\(\* (?!1 =)[\d.]+ = "
+    r"|\bAveraged stats:|\[yolo\] params:|\b(?:self\.|lambda \w+[,:]|TODO\b|train_runtime\b)|[+*]="
+    r"|\bfindfont: |[^=]==[^=>\[\]]|\s#\s(?!\w+: [\d.]+(?:\s|$))|^[^;]*;\s*$|\(\* (?!1 =)[\d.]+ = "
 )
 """Patterns of source code and settings, of a sum at the end, of what Caffe weighs for a sum, and of
 the batches of an evaluation whose mean follows."""

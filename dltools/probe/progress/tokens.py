@@ -366,8 +366,8 @@ HINTS = (
     "mrr", "mcc", "ndcg", "dice", "objective", "match", "recall", "precision", "eer", "likelihood",
     "@", "pearson", "spearman", "cost", "fit", "snr", "hellaswag", "mmlu", "gsm8k", "top1", "r2",
     "bits", "auroc", "sensitivity", "correlation", "cider", "chrf", "sdr", "l_", "d_", "g_",
-    "entropy", "success", "trial ", " val", "train", "test", "valid", "eval", "learn", "generation",
-    "best", " * ", "uas", "fb1", "recon", "ret", "logl", "log prob", "ll/",
+    "entropy", "success", "trial ", " val", "train", "test", "valid", "eval", "learn", "gen ",
+    "gen:", "best", " * ", "uas", "fb1", "recon", "ret", "logl", "log prob", "ll/",
 )  # fmt: skip
 """A line without any of these, in small letters, has no metric: looking for them is quick."""
 

@@ -70,7 +70,7 @@ _SHIFT = 2
 
 _MOST_COLUMNS = 40
 _LONGEST_NAME = 60
-_LONGEST_HEADER = 400
+_LONGEST_HEADER = 1000
 _TIMES = "(hh:mm:ss)"
 """A unit in MATLAB's header."""
 _NORM = Regex(r"\|\|(\w{1,20})\|\|")
@@ -242,7 +242,7 @@ class Log:
         bar = _BAR.search(line) if "%" in line else None
         line = line[: bar.start()] if bar else line
         line = _SECONDS.sub("", line) if line[-1:] == "s" else line
-        words = line.split()
+        words = line.replace(", ", " ").split()
         cells = words if len(words) == len(self._names) else self._placed(line) or _cells(line)
         if len(cells) > len(self._names) or len(cells) < 2:
             return []
