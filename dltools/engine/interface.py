@@ -46,6 +46,7 @@ class Capabilities:
     """The names of the limits that it sets."""
 
     pauses: bool = True
+    """Whether it can pause containers."""
 
     creates: bool = True
     """Whether it creates containers: a move needs both hosts' engines to."""
@@ -139,7 +140,10 @@ class Ending:
     """How a container has ended; of one that runs it means nothing."""
 
     time: datetime | None = None
+    """When it last ended, None where it has not, or the engine does not say."""
+
     exit_code: int | None = None
+    """The exit code of its first process, None where the engine does not say."""
 
     error: str = ""
     """What the engine says has gone wrong."""
@@ -150,7 +154,10 @@ class OfService:
     """The service of a container; all is "" where it has none."""
 
     id: str = ""
+    """What the cluster calls the service, "" for none."""
+
     name: str = ""
+    """What people call the service, "" where the container is none of its tasks."""
 
     slot: str = ""
     """What stays the same when the task moves."""
@@ -164,6 +171,7 @@ class Refusals:
     """What cannot be done with a container, and why, in sentences."""
 
     move: tuple[str, ...] = ()
+    """Why it cannot move to another host, a sentence for each reason; () where it may."""
 
     pause: str = ""
     """Why its engine must not pause it, "" if it may."""
@@ -177,8 +185,13 @@ class Container:
     """A container as its engine describes it."""
 
     id: str
+    """What the engine calls it."""
+
     name: str
+    """What people call it, without a leading slash."""
+
     image: str = ""
+    """The image that it was made from, as its owner named it; "" where there is none."""
 
     state: str = "running"
     """created, running, paused, restarting, exited or dead."""
@@ -187,19 +200,37 @@ class Container:
     """The number of its first process, 0 where none is known."""
 
     started: datetime | None = None
+    """When it was last started, None where that is unknown."""
+
     labels: Mapping[str, str] = field(default_factory=dict)
+    """Its labels, by name."""
+
     image_id: str = ""
+    """The engine's id of the image, "" where there is none."""
 
     started_text: str = ""
     """When it was last started, in the engine's words: it tells one start from the next."""
 
     ended: Ending = Ending()
+    """How it ended last."""
+
     program: Program = Program()
+    """What it was started with."""
+
     network: Network = Network()
+    """How it is reached."""
+
     mounts: tuple[Mount, ...] = ()
+    """Where it sees folders of its host, and volumes."""
+
     service: OfService = OfService()
+    """The service that it belongs to."""
+
     refuses: Refusals = Refusals()
+    """What cannot be done with it, though its engine can do that with others."""
+
     has_gpu: bool = False
+    """Whether it was given a GPU."""
 
     files_only: bool = False
     """Whether its limits are in the kernel's files alone, as no engine keeps a record of them, or
@@ -241,6 +272,7 @@ class LocatedContainer:
     """A container and its place on this machine."""
 
     container: Container
+    """What its engine says of it."""
 
     cgroup: Cgroup | None
     """None where it is not visible here."""
@@ -266,27 +298,39 @@ class Listed(NamedTuple):
     """A container in an engine's list."""
 
     id: str
+    """What the engine calls it."""
+
     name: str
+    """What people call it, "" where it has no name."""
+
     state: str
+    """As `Container.state`."""
 
 
 class Event(NamedTuple):
     """What happened to a container."""
 
     container_id: str
+    """The engine's id of the container."""
+
     name: str
+    """The name of the container, "" where the engine does not say."""
 
     action: str
     """start, exit, oom, pause, unpause, update, unhealthy or remove, "" for what changes nothing,
     such as a command that is run in it, else the engine's word."""
 
     time: datetime
+    """When it happened, by the engine's clock."""
 
     nanos: int | None = None
     """When, by the engine's clock (ns since 1970), None where it does not say."""
 
     exit_code: int | None = None
+    """That of an exit, None for other events, or where the engine does not say."""
+
     labels: Mapping[str, str] = {}
+    """The labels of the container; Docker's event has its own attributes among them."""
 
     hand: str = ""
     """What somebody does to the container: signal, attach, freeze, enter or leave, which are the
@@ -363,6 +407,8 @@ class Engine(Protocol):
     """Bytes of its host."""
 
     has_gpu: bool = False
+    """Whether its containers can be given a GPU."""
+
     version: str = ""
     """What it calls itself and its version, for people; "" where it does not say."""
 
@@ -370,11 +416,13 @@ class Engine(Protocol):
     """What makes the cgroups of its containers, such as systemd; "" where it does not say."""
 
     capabilities: Capabilities = Capabilities(frozenset(), pauses=False, creates=False)
+    """What it can do now, beside showing its containers."""
 
     parts: Sequence[object] = ()
     """What it can do beside this, each an object of a type of `parts.py`."""
 
     requests: Requests = Requests()
+    """What this process has asked of it."""
 
     tells_hands: bool = False
     """Whether its events tell what people do to containers: pauses, signals, commands run there."""

@@ -43,7 +43,10 @@ class SeriesPoint(NamedTuple):
     """A value and when it held."""
 
     time: float
+    """Seconds since the epoch, or, in a timeline, since the run began."""
+
     value: float
+    """What held then."""
 
 
 Series = list[SeriesPoint]
@@ -51,23 +54,37 @@ Series = list[SeriesPoint]
 
 
 class ContainerSample(NamedTuple):
-    """A container in one sample of its host.
-
-    `host_cpus` and `cpu_limit` are cores; `cpu_limit` is the quota in force. `started`: when its
-    main process was last started. `cpu_seconds`: its counter. `cpu_weight`: Docker's default where
-    it is unknown. `turn_queue`: the GPU for which it takes turns, "" for CPUs.
-    """
+    """A container in one sample of its host."""
 
     time: float
+    """When it was taken."""
+
     host_cpus: float
+    """How many CPUs its host has, 0 where that is unknown."""
+
     state: str
+    """In the engine's word, such as running or paused."""
+
     started: float
+    """When its main process was last started."""
+
     cpu_seconds: float
+    """Its counter of CPU seconds."""
+
     cpu_limit: float
+    """The quota in force, in cores."""
+
     cpu_weight: float
+    """The weight in force, Docker's default where it is unknown."""
+
     cpuset: str
+    """The list of CPUs that it may use, such as 0-3; "" where that is unknown."""
+
     turn_s: float
+    """The length of its turn in seconds, NaN where it takes none."""
+
     turn_queue: str = ""
+    """The GPU for which it takes turns, "" for CPUs."""
 
     @property
     def is_paused(self) -> bool:
@@ -87,8 +104,13 @@ class CpuUse:
     """The CPU seconds that a container used between two of its samples."""
 
     begin: ContainerSample
+    """The sample before."""
+
     end: ContainerSample
+    """The sample after."""
+
     seconds: float
+    """The CPU seconds that it used in between."""
 
     @property
     def span_s(self) -> float:
@@ -103,38 +125,70 @@ class CpuUse:
 
 @dataclass(slots=True)
 class ContainerRecord:
-    """One container of a recording.
-
-    `is_sampled` is false for a container of which nothing but progress is known, as of a saved log:
-    it has no samples. `threads` is the most that were alive at one time. `exited` is NaN unless its
-    last event was an exit, `exit_code` None unless that had a code. `series` are its progress
-    points by metric. `role` is the last one that dl-probe saw, "" for none; `gpus` are the GPUs
-    that it held, `gpu_seconds` those for which it used one, as far as that is known, `gpu_joules`
-    their energy for it. `job` is the job that it is a member of, `user` whose it is, "" for none.
-    `owner_cpus` (NaN: none) and `owner_weight` are what its owner asked for.
-    """
+    """One container of a recording."""
 
     host: str
+    """The name of its host."""
+
     id: str
+    """The engine's id."""
+
     name: str
+    """Its newest name; the begin of its id where it has none."""
+
     first_seen: float
+    """When it was first seen."""
+
     last_seen: float
+    """When it was last seen."""
+
     is_sampled: bool = True
+    """Whether there are samples of it: nothing but progress is known of a saved log."""
+
     started: float = math.nan
+    """When its main process was last started; for a saved log the time of its first point."""
+
     labels: dict[str, str] = field(default_factory=dict)
+    """Its newest labels, by name."""
+
     threads: int = 1
+    """The most that were alive at one time."""
+
     samples: list[ContainerSample] = field(default_factory=list)
+    """Its samples in order of time."""
+
     series: dict[str, Series] = field(default_factory=dict)
+    """Its progress points, by metric."""
+
     role: str = ""
+    """The last one that dl-probe saw, "" for none."""
+
     gpus: set[str] = field(default_factory=set)
+    """The GPUs that it held."""
+
     job: str = ""
+    """The job that it is a member of, "" for none."""
+
     user: str = ""
+    """Whose job it is, "" where nothing says so."""
+
     gpu_seconds: float = 0.0
+    """The GPU seconds for which it used one, as far as that is known."""
+
     gpu_joules: float = 0.0
+    """The energy of GPUs for it (J)."""
+
     owner_cpus: float = math.nan
+    """The quota that its owner asked for, in cores; NaN for none."""
+
     owner_weight: float = math.nan
+    """The weight that its owner asked for, in Docker's shares."""
+
     exit_code: int | None = None
+    """That of its exit, None where it has not exited, or where that is unknown."""
+
     exited: float = math.nan
+    """When it exited, NaN unless its last event was an exit."""
 
     def counted_samples(self) -> list[ContainerSample]:
         """Return the samples that know its CPU counter."""
@@ -166,15 +220,22 @@ def _restarted(begin: ContainerSample, end: ContainerSample) -> bool:
 
 @dataclass(slots=True)
 class HostRecord:
-    """One host of a recording: the most CPUs that it was seen to have (0: unknown), the time of its
-    last sample, its own counter of CPU seconds with the times at which it was read, and the energy
-    of its GPUs that is nobody's."""
+    """One host of a recording."""
 
     name: str
+    """What its rows call it."""
+
     cpus: float = 0.0
+    """The most CPUs that it was seen to have, 0 where unknown."""
+
     last_sampled: float = math.nan
+    """The time of its last sample, NaN before one."""
+
     cpu_seconds: list[tuple[float, float]] = field(default_factory=list)
+    """Its own counter of CPU seconds: when it was read, and what it showed."""
+
     idle_joules: float = 0.0
+    """The energy of its GPUs that is nobody's (J)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,7 +243,10 @@ class ContainerRecords:
     """The hosts and containers of a recording."""
 
     hosts: Sequence[HostRecord]
+    """In order of their first rows."""
+
     containers: Sequence[ContainerRecord]
+    """In order of their first rows."""
 
     @property
     def last_sampled(self) -> float:

@@ -34,39 +34,67 @@ class Step(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Migration:
-    """One job on its way. `source` and `target` are hosts, `new_id` the container on the target, ""
-    before there is one.
-
-    `body` is what the engine creates the new container from, `restart_policy` that of the old one.
-    `checkpoint` is the path of the job's checkpoint, "" if it is not looked at; `grace_s` how long
-    the job may take to stop. `failed_at` is the step that failed, where the move is rolled back,
-    and `why` the reason. `since` (RFC 3339) is when it was begun.
-
-    Of a Swarm service: its id is `service`, "" for a container that is in none. `constraints` are
-    those that it had, of which a move before has set the one that `earlier` says; `constraint` is
-    the one that holds it on the target.
-    """
+    """One job on its way."""
 
     action_id: int
+    """The number of the action that ordered it."""
+
     source: str
+    """The host that it leaves."""
+
     target: str
+    """The host that it goes to."""
+
     container_id: str
+    """The id of the old container, on the source."""
+
     container_name: str
+    """The name of the old container."""
+
     body: Mapping[str, Any]
+    """What the engine creates the new container from."""
+
     restart_policy: Mapping[str, Any]
+    """When the source starts the old container again by itself, as it was before the move."""
+
     origin: str
+    """What stays the same when the job moves: see `Container.origin`."""
+
     checkpoint: str = ""
+    """The path of the job's checkpoint in the container, "" if it is not looked at."""
+
     grace_s: float = 10.0
+    """How long the job may take to stop after its signal (s)."""
+
     stop_signal: str = "SIGTERM"
+    """The signal that asks the job to stop."""
+
     step: Step = Step.CREATE
+    """What is being done."""
+
     new_id: str = ""
+    """The id of the new container, on the target; "" before there is one."""
+
     failed_at: Step | None = None
+    """The step that failed, where the move is rolled back; else None."""
+
     why: str = ""
+    """The reason why it failed, "" where it has not."""
+
     since: str = ""
+    """When it was begun (RFC 3339)."""
+
     service: str = ""
+    """The id of the Swarm service that is moved, "" for a container that is in none."""
+
     constraints: tuple[str, ...] = ()
+    """Where the service's tasks could run before the move; () for a container."""
+
     earlier: str = ""
+    """The one of `constraints` that a move before has set, "" for none."""
+
     constraint: str = ""
+    """The one that holds the service on the target, "" for a container."""
 
     @property
     def new_constraints(self) -> tuple[str, ...]:
