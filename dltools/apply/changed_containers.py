@@ -23,26 +23,37 @@ from dltools.notation.limits import only
 
 @dataclass(frozen=True, slots=True)
 class ChangedContainer:
-    """A container that dl-apply has changed.
-
-    `name`: its present one. `original`: its settings before; `current`: its settings now (None: it
-    is gone), with its state where that is not running. `since`: when it was changed (RFC 3339, ""
-    if unknown), and by which `run`. `state_directory`: whose journal says so. `until`: when its
-    lease ends, "" if no end is known. `ends_with`: the run whose end is the end of the change,
-    `UNKNOWN_RUN` where that is no run's. `is_foreign`: somebody else has changed it since: what
-    is not as it was is left alone.
-    """
+    """A container that dl-apply has changed."""
 
     container_id: str
+    """The engine's id of the container."""
+
     name: str
+    """Its present name; that of its record, where it is gone."""
+
     original: Settings
+    """Its settings before the first change."""
+
     current: Settings | None
+    """Its settings now, with its state where that is not running; None where it is gone."""
+
     since: str
+    """When it was changed (RFC 3339), "" if unknown."""
+
     run: ApplyRun
+    """The run that changed it."""
+
     state_directory: Path
+    """Whose journal or note says so."""
+
     until: str = ""
+    """When its lease ends (RFC 3339), "" if no end is known."""
+
     ends_with: ApplyRun = UNKNOWN_RUN
+    """The run whose end is the end of the change, `UNKNOWN_RUN` where that is no run's."""
+
     is_foreign: bool = False
+    """Whether somebody else has changed it since: what is not as it was is left alone."""
 
 
 class _Known(NamedTuple):

@@ -49,19 +49,37 @@ BY_PLAN, BY_OTHERS, BY_EXIT, BY_TURN = "changed again", "by others", "exited", "
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One change: when (RFC 3339), of which container on which host, the settings before and after,
-    why, and by which run. `ended`: when and `how` it ended, "" while it has not."""
+    """One change of a container's settings."""
 
     at: str
+    """When it was made (RFC 3339)."""
+
     container_id: str
+    """The engine's id of the container."""
+
     container_name: str
+    """The name of the container."""
+
     before: Settings
+    """The settings before, of those that were changed."""
+
     after: Settings
+    """The same settings after."""
+
     host: str = ""
+    """The name of the container's host, "" if unknown."""
+
     reason: str = ""
+    """That of the action, shortened; "" if unknown."""
+
     run: ApplyRun = UNKNOWN_RUN
+    """The run that made it."""
+
     ended: str = ""
+    """When it ended (RFC 3339), "" while it has not."""
+
     how: str = ""
+    """How it ended, "" while it has not."""
 
 
 @dataclass(frozen=True, slots=True)

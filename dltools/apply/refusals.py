@@ -43,19 +43,22 @@ _WITH_PROCESSES = ("running", "paused")
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """The bounds that a user sets. The defaults allow everything.
-
-    Containers have all `labels` (KEY or KEY=VALUE) and a name that one of the compiled expressions
-    `names` matches (none: any name). A plan changes `max_changes` containers at most and is
-    `max_age_s` seconds old at most. `is_forced` also changes what somebody else has changed
-    meanwhile.
-    """
+    """The bounds that a user sets. The defaults allow everything."""
 
     labels: Sequence[str] = ()
+    """A container has all of these (KEY or KEY=VALUE)."""
+
     names: Sequence[Any] = ()
+    """Compiled expressions, one of which matches a container's name; () for any name."""
+
     max_changes: int | None = None
+    """The most containers that a plan changes, None for any number."""
+
     max_age_s: float | None = None
+    """How old a plan is at most (s), None for any age."""
+
     is_forced: bool = False
+    """Whether to change what somebody else has changed meanwhile, too."""
 
     @property
     def selects_all(self) -> bool:

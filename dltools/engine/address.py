@@ -9,16 +9,20 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """Where an engine is: a URL, and the option or variable that says so.
-
-    `settings` are what its member needs beside the URL, such as the certificates of a context of
-    docker; {}: those of the environment. `name` is what to call the host until its engine says.
-    """
+    """Where an engine is."""
 
     url: str
+    """Such as unix:///PATH."""
+
     said_by: str
+    """The option or variable that says so, for messages."""
+
     settings: Mapping[str, Any] = field(default_factory=dict)
+    """What its member needs beside the URL, such as the certificates of a context of docker; {}:
+    those of the environment."""
+
     name: str = ""
+    """What to call the host until its engine says, "" where nothing is known."""
 
     @property
     def scheme(self) -> str:

@@ -155,16 +155,20 @@ class Cgroup:
 
 @dataclass(frozen=True, slots=True)
 class Mount:
-    """A cgroup mount: its directory, which cgroup it shows there, and its controllers.
-
-    `controllers` is empty for version 2. `own` is the cgroup of this process below the mount, where
-    the mount shows more than its namespace does: the kernel tells all paths from there.
-    """
+    """A cgroup mount."""
 
     directory: Path
+    """Where it is."""
+
     root: str
+    """The cgroup that it shows there."""
+
     controllers: frozenset[str]
+    """Those of version 1 whose cgroups it shows, none for version 2."""
+
     own: str = ""
+    """The cgroup of this process below the mount, where the mount shows more than its namespace
+    does: the kernel tells all paths from there. "" elsewhere."""
 
     def shows(self, number: str, controllers: frozenset[str]) -> bool:
         """Tell whether the mount shows a hierarchy: its number (0 is version 2) and controllers."""

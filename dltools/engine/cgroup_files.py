@@ -20,14 +20,22 @@ _UNLIMITED = 1 << 62
 
 
 class CpuUsage(NamedTuple):
-    """CPU time in seconds, quota in cores, weight in Docker's shares. A field is None if its file
-    is missing; `quota` is also None if there is none, see `is_quota_known`."""
+    """Use and limits of CPUs. A field is None if its file is missing."""
 
     seconds: float | None = None
+    """The CPU seconds used so far."""
+
     throttled_seconds: float | None = None
+    """For how many seconds so far its quota stopped it."""
+
     quota: float | None = None
+    """The quota in cores; also None if there is none, see `is_quota_known`."""
+
     weight: float | None = None
+    """The weight in Docker's shares."""
+
     cpuset: str | None = None
+    """The list of CPUs that it may use, such as 0-3."""
 
     @property
     def is_quota_known(self) -> bool:
@@ -36,15 +44,25 @@ class CpuUsage(NamedTuple):
 
 
 class MemoryUsage(NamedTuple):
-    """Memory in bytes. A field is None if its file is missing; `limit` is also None if there is
-    none, see `is_limit_known`."""
+    """Memory in bytes. A field is None if its file is missing."""
 
     used: int | None = None
+    """All memory that counts for it."""
+
     working_set: int | None = None
+    """What it uses without files that the kernel may drop."""
+
     anon: int | None = None
+    """Memory of no file."""
+
     file: int | None = None
+    """Memory that holds parts of files."""
+
     shmem: int | None = None
+    """Memory that processes share."""
+
     limit: int | None = None
+    """The most that it may use; also None if there is no limit, see `is_limit_known`."""
 
     @property
     def is_limit_known(self) -> bool:
@@ -53,21 +71,35 @@ class MemoryUsage(NamedTuple):
 
 
 class Transfer(NamedTuple):
-    """Bytes in and out: read and written, or received and sent; None if they are not counted."""
+    """Bytes in and out; None if they are not counted."""
 
     read: int | None = None
+    """Read so far, or received."""
+
     written: int | None = None
+    """Written so far, or sent."""
 
 
 class Usage(NamedTuple):
-    """Counters and limits of a container. `pressure` maps cpu, memory and io to seconds."""
+    """Counters and limits of a container."""
 
     cpu: CpuUsage = CpuUsage()
+    """Of CPUs."""
+
     memory: MemoryUsage = MemoryUsage()
+    """Of memory."""
+
     io: Transfer = Transfer()
+    """Of block devices."""
+
     threads: int | None = None
+    """How many it has, None if that is unknown."""
+
     pressure: Mapping[str, float] = MappingProxyType({})
+    """For how many seconds so far some of it waited for cpu, memory and io, by these names."""
+
     network: Transfer = Transfer()
+    """Of all its interfaces."""
 
 
 class _Names(NamedTuple):
@@ -107,10 +139,13 @@ _NAMES = {
 
 
 class Directory(NamedTuple):
-    """The directory of one controller of a cgroup, and the version of its files."""
+    """The directory of one controller of a cgroup."""
 
     path: Path
+    """Where it is."""
+
     version: int
+    """The cgroup version of its files, 1 or 2."""
 
     def quota(self, read: Read = read_text) -> float | None:
         """Return the CPU quota in cores, None for no quota."""

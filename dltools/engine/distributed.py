@@ -67,11 +67,13 @@ _LOOPBACK = re.compile(r"localhost|127\.[\d.]+|\[?::1\]?|0\.0\.0\.0")
 
 @dataclass(frozen=True, slots=True)
 class Membership:
-    """The job that a process is a member of: a name that all members have in common, "" where its
-    variables give none, and how many containers it has, None where that is unknown."""
+    """The job that a process is a member of."""
 
     job: str
+    """A name that all members have in common, "" where its variables give none."""
+
     containers: int | None = None
+    """How many containers the job has, None where that is unknown."""
 
     @property
     def host(self) -> str:

@@ -26,29 +26,40 @@ _MOST_OURS = 6
 
 @dataclass(frozen=True, slots=True)
 class Entry(EngineRecord):
-    """One container as it was.
-
-    `fields` are the engine's, `settings` those in force, `kernel` the texts of the kernel's files,
-    {} if these were not visible. `since` (RFC 3339) and `run` tell when and by which run the entry
-    was made. `state` is running or paused, and None while dl-apply has changed only settings.
-    `started` tells when the container had been started whose state that is (the engine's text): a
-    state counts until the container is started again. `leased_by` is the run that has changed the
-    container under lease: when that run is over, so is the change. `until` (RFC 3339) is when the
-    lease ends that a run has left behind. Both are empty where the change is to stay. `ours` are
-    the settings before and after the last changes, of those that were changed: other values are
-    somebody else's. It is empty where that cannot be told.
-    """
+    """One container as it was."""
 
     fields: Mapping[str, Any]
+    """Its limits in the engine's words: `Container.limit_fields`."""
+
     settings: Limits
+    """The limits that were in force."""
+
     kernel: Mapping[str, str]
+    """The texts of the kernel's files by their names, {} if these were not visible."""
+
     since: str
+    """When the entry was made (RFC 3339)."""
+
     run: ApplyRun
+    """The run that made it."""
+
     state: str | None = None
+    """running or paused, None while dl-apply has changed only settings."""
+
     started: str = ""
+    """When the container had been started whose state that is (the engine's text): a state counts
+    until the container is started again."""
+
     leased_by: ApplyRun = UNKNOWN_RUN
+    """The run that has changed the container under lease: when that run is over, so is the change.
+    `UNKNOWN_RUN` where the change is to stay."""
+
     ours: Sequence[Limits] = ()
+    """The settings before and after the last changes, of those that were changed: other values are
+    somebody else's. () where that cannot be told."""
+
     until: str = ""
+    """When the lease ends that a run has left behind (RFC 3339), "" for none."""
 
     def __post_init__(self) -> None:
         """Raise ValueError for a state that dl-apply could not restore."""

@@ -20,11 +20,14 @@ FOLDER = "left-alone"
 
 @dataclass(frozen=True, slots=True)
 class LeftAlone(EngineRecord):
-    """A container that is left alone, and why; `started` is when that run of it began (the engine's
-    text), "" where it holds for as long as there is the container."""
+    """A container that is left alone."""
 
     why: str
+    """Why, in words."""
+
     started: str = ""
+    """When the run of it began for which this holds (the engine's text), "" where it holds for as
+    long as there is the container."""
 
     def holds_for(self, container: Container) -> bool:
         """Tell whether it holds for the run that a container is in."""

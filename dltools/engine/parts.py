@@ -13,18 +13,23 @@ from dltools.notation.limits import Limits
 
 
 class Original(NamedTuple):
-    """The limits of a container before they were changed: the engine's `limit_fields`, and the
-    texts of the kernel's files by their names, as far as they were visible."""
+    """The limits of a container before they were changed."""
 
     fields: Fields
+    """The engine's: `Container.limit_fields`."""
+
     files: Mapping[str, str]
+    """The texts of the kernel's files by their names, as far as they were visible."""
 
 
 class LimitChange(NamedTuple):
     """What is asked of an engine that sets limits."""
 
     located: LocatedContainer
+    """The container."""
+
     wanted: Limits
+    """The limits that it is to get; what is absent stays as it is."""
 
     is_in_force: Callable[[], bool]
     """Tells whether it has been done: of several ways one after the other is tried until then."""

@@ -90,21 +90,26 @@ NO_OPENMP = OpenMP()
 
 @dataclass(frozen=True, slots=True)
 class Processes:
-    """What is known of a container's processes.
-
-    `openmp`: their OpenMP runtimes and settings. `runtimes`: their deep-learning runtimes, such as
-    libtorch. `thread_pools`: what else starts threads in them, such as libopenblas, or processes
-    that compute, and how many: inductor=32. `program`: the
-    name of an interactive program among them, "" for none. `membership`: the distributed job that
-    they are members of, None for none. `is_readable`: whether this user may look at them.
-    """
+    """What is known of a container's processes."""
 
     openmp: OpenMP = NO_OPENMP
+    """Their OpenMP runtimes and settings."""
+
     runtimes: tuple[str, ...] = ()
+    """Their deep-learning runtimes, such as libtorch."""
+
     thread_pools: tuple[str, ...] = ()
+    """What else starts threads in them, such as libopenblas, or processes that compute, and how
+    many: inductor=32."""
+
     program: str = ""
+    """The name of an interactive program among them, "" for none."""
+
     membership: Membership | None = None
+    """The distributed job that they are members of, None for none."""
+
     is_readable: bool = True
+    """Whether this user may look at them."""
 
 
 def search(pids: Iterable[int], root: Path = ROOT, *, shares_network: bool = False) -> Processes:

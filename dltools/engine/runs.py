@@ -15,13 +15,19 @@ _LOOKS_EVERY_S = 0.1
 
 @dataclass(frozen=True, slots=True)
 class ApplyRun:
-    """A run of dl-apply: its process, when that began (clock ticks since the machine's start), its
-    command line, and the policy whose plan it applies. All are empty if the run is unknown."""
+    """A run of dl-apply. All is empty if the run is unknown."""
 
     pid: int = 0
+    """The number of its process."""
+
     began: int = 0
+    """When that process began (clock ticks since the machine's start)."""
+
     command: str = ""
+    """Its command line."""
+
     policy: str = ""
+    """The policy whose plan it applies, "" before it has one."""
 
     @property
     def is_alive(self) -> bool:

@@ -21,17 +21,26 @@ _UNPAUSED = 5
 
 @dataclass(frozen=True, slots=True)
 class TurnNote(EngineRecord):
-    """A container that takes turns: the number of its group, the length of its turn (s), since when
-    (RFC 3339), and by which run; the name of the queue, "" for that of the CPUs. `paused_at` tells
-    when dl-apply was about to pause it (s since 1970; 0: an older version did not say), None while
-    it has not done so: then another's pause is another's."""
+    """A container that takes turns."""
 
     group: int
+    """The number of its group, from 0 in order of the turns."""
+
     seconds: float
+    """The length of its turn (s)."""
+
     since: str
+    """When it began to take turns (RFC 3339)."""
+
     run: ApplyRun = UNKNOWN_RUN
+    """The run of dl-apply that gives the turns."""
+
     queue: str = ""
+    """The name of the queue, "" for that of the CPUs."""
+
     paused_at: float | None = 0.0
+    """When dl-apply was about to pause it (s since 1970; 0: an older version did not say), None
+    while it has not done so: then another's pause is another's."""
 
     def holds(self, engine: Engine) -> bool:
         """Tell whether it was dl-apply that paused the container, if it is paused now. After a

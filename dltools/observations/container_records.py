@@ -60,7 +60,7 @@ class ContainerSample(NamedTuple):
     """When it was taken."""
 
     host_cpus: float
-    """How many CPUs its host has, 0 where that is unknown."""
+    """How many CPUs its host has, NaN where that is unknown."""
 
     state: str
     """In the engine's word, such as running or paused."""

@@ -17,20 +17,29 @@ from typing import Any, NamedTuple
 
 @dataclass(slots=True)
 class Points:
-    """Progress points of one container and metric, in order of time; `at` is the next to read.
-
-    `times` are microseconds; an epoch is NaN where it is unknown. `epoch_counts` and `step_counts`
-    are how many the job says that it will train, None where it does not say it. These three may be
-    empty, where nobody tells any.
-    """
+    """Progress points of one container and metric, in order of time. The lists are of one length,
+    but the last three may be empty, where nobody tells any."""
 
     times: list[int] = field(default_factory=list)
+    """When each was reported (microseconds)."""
+
     values: list[float] = field(default_factory=list)
+    """What was reported, NaN where a job printed that."""
+
     steps: list[int | None] = field(default_factory=list)
+    """The steps that the job tells, None where it tells none."""
+
     epochs: list[float] = field(default_factory=list)
+    """The epochs that the job tells, NaN where it tells none."""
+
     epoch_counts: list[int | None] = field(default_factory=list)
+    """How many epochs the job says that it will train, None where it does not say it."""
+
     step_counts: list[int | None] = field(default_factory=list)
+    """How many steps the job says that it will train, None where it does not say it."""
+
     at: int = field(default=0, kw_only=True)
+    """The index of the next point to read."""
 
     def upto(self, time: int) -> int:
         """Return how many points are not later than a time, but at least `at`."""
@@ -42,12 +51,16 @@ PointsByMetric = dict[str, dict[str, Points]]
 
 
 class DeviceUse(NamedTuple):
-    """What a container uses of a device: the share of time in which it had work there (NaN:
-    unknown), the bytes that it holds, and the device's memory (bytes; None: unknown)."""
+    """What a container uses of a device."""
 
     ratio: float
+    """The share of time in which it had work there, 0 to 1; NaN if unknown."""
+
     memory: int | None = None
+    """The bytes that it holds there, None if unknown."""
+
     limit: int | None = None
+    """The memory of the device in bytes, None if unknown."""
 
     def joined(self, other: DeviceUse) -> DeviceUse:
         """Return what two containers use of it; what is unknown of one is unknown."""
@@ -96,14 +109,22 @@ Rows = dict[str, list[Any]]
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Which containers run at a sample: their ids, when they started, the text of their labels,
-    their roles and their names."""
+    """Which containers run at a sample: lists with an element for each."""
 
     ids: list[str] = field(default_factory=list)
+    """The engine's ids."""
+
     started: list[int | None] = field(default_factory=list)
+    """When each was started (microseconds), None if unknown."""
+
     labels: list[str | None] = field(default_factory=list)
+    """The text of their labels, None for none."""
+
     roles: list[str | None] = field(default_factory=list)
+    """Their roles, None where nothing says so."""
+
     names: list[str | None] = field(default_factory=list)
+    """Their names, None for none."""
 
     def containers(self) -> Iterator[tuple[str, int | None, str | None]]:
         """Yield id, start and labels of each."""
@@ -121,26 +142,37 @@ class Layout:
 
 @dataclass(slots=True)
 class HostSamples:
-    """A host's samples.
-
-    `times`: microseconds. `sizes`: CPUs of the host, and `busy`: the CPU seconds that everything on
-    it has used (NaN: unknown). `first_rows`: the position of each sample's first row in the table.
-    `cannot`: what its engine can do with no container, as text (None: not said). `cores`: the CPUs
-    of each core, joined by +, None where each has one.
-    `rows`: the container rows of all samples by column; those of sample i are from `bounds[i]` to
-    before `bounds[i + 1]`. `points`: all progress points. `devices`: the use of devices.
-    """
+    """A host's samples."""
 
     times: list[int]
+    """When each was taken (microseconds)."""
+
     first_rows: list[int]
+    """The position of each sample's first row in the table."""
+
     sizes: list[float]
+    """CPUs of the host at each, NaN if unknown."""
+
     busy: list[float]
+    """The CPU seconds that everything on the host has used up to each, NaN if unknown."""
+
     bounds: list[int]
+    """The container rows of sample i are from `bounds[i]` to before `bounds[i + 1]`."""
+
     rows: Rows
+    """The container rows of all samples, by column."""
+
     points: PointsByMetric
+    """All progress points."""
+
     devices: DeviceUses = field(default_factory=dict)
+    """The use of devices."""
+
     cannot: list[str | None] = field(default_factory=list)
+    """What the host's engine can do with no container, as text; None where it is not said."""
+
     cores: str | None = None
+    """The CPUs of each core, joined by +; None where each has one."""
 
     @classmethod
     def empty(cls) -> HostSamples:

@@ -205,25 +205,39 @@ _OF_DETECTIONS = frozenset({"bbox", "box", "cls", "dfl", "kpt", "mask", "obj", "
 
 
 class Seen(NamedTuple):
-    """What there has been of a metric: its largest absolute value, how many points with a finite
-    value, and whether all these are the same."""
+    """What there has been of a metric."""
 
     peak: float
+    """Its largest absolute value, of the finite ones."""
+
     points: int
+    """How many points have a finite value."""
+
     is_constant: bool = False
+    """Whether all these are the same."""
 
 
 @dataclass(slots=True)
 class Values:
-    """The values of a metric, of which none is kept but the newest: how many there were, how many
-    finite, how many of the newest are not finite (`lost`), and the bounds of the finite ones."""
+    """The values of a metric, of which none is kept but the newest."""
 
     last: float = math.nan
+    """The newest, NaN before there is one."""
+
     count: int = 0
+    """How many there were."""
+
     finite: int = 0
+    """How many of them were finite."""
+
     lost: int = 0
+    """How many of the newest, one after the other, are not finite."""
+
     low: float = math.inf
+    """The least finite one, infinity before there is one."""
+
     high: float = -math.inf
+    """The largest finite one, -infinity before there is one."""
 
     def add(self, value: float) -> None:
         """Add a value."""

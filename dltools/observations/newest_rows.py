@@ -16,10 +16,13 @@ Row = Mapping[str, Any]
 
 @dataclass(slots=True)
 class Observed:
-    """A host or a container: its newest row, and the row before."""
+    """A host or a container."""
 
     row: Row = field(default_factory=dict)
+    """Its newest row."""
+
     before: Row | None = None
+    """The row before that, None where there is none."""
 
     def take(self, row: Row) -> None:
         """Take in a row that is newer."""
@@ -28,11 +31,16 @@ class Observed:
 
 @dataclass(slots=True)
 class ObservedContainer(Observed):
-    """A container with its labels, rows of its devices, and the values of its metrics."""
+    """A container."""
 
     labels: Mapping[str, str] = field(default_factory=dict)
+    """Its labels, by name."""
+
     devices: Sequence[Row] = ()
+    """The newest rows of its devices."""
+
     values: dict[str, Values] = field(default_factory=dict)
+    """The values of its metrics, by name."""
 
     def add_point(self, row: Row) -> None:
         """Add a progress point."""

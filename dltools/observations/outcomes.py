@@ -17,34 +17,59 @@ def satisfies(latency: float, target: float | None) -> bool:
 
 @dataclass(slots=True)
 class JobResult:
-    """What became of one job. Times are in seconds since the run began; None is "never".
-
-    `node`: its last host. `first` and `final`: when its targets were met. `served`: for how many
-    seconds it answered requests, `satisfied`: for how many of them within 10 % of its response-time
-    target. `cpu`: the CPU seconds that it used, spinning included; `gpu`: the GPU seconds, `joules`
-    the energy of the GPUs for it. `job`: the job of several containers that it is one of, or "".
-    `waited`: for how many seconds it had no place, was paused, or could do next to nothing; None
-    where that is unknown. `user`: whose it is, "" where nothing says so. `exit_code`: that of a job
-    that failed, which has no `finish`; None where it did not fail, or where that is unknown.
-    """
+    """What became of one job. Times are in seconds since the run began; None is "never"."""
 
     name: str
+    """The job's name."""
+
     node: str
+    """Its last host, "" where it had none."""
+
     arrival: float
+    """When it arrived."""
+
     start: float | None = None
+    """When it began to run."""
+
     finish: float | None = None
+    """When it ended; None too where it failed."""
+
     first: float | None = None
+    """When its first target was met."""
+
     final: float | None = None
+    """When its final target was met."""
+
     served: float = 0.0
+    """For how many seconds it answered requests."""
+
     satisfied: float = 0.0
+    """For how many of these seconds its response time was within 10 % of its target."""
+
     cpu: float = 0.0
+    """The CPU seconds that it used, spinning included."""
+
     migrations: int = 0
+    """How often it moved to another host."""
+
     exit_code: int | None = None
+    """That of a job that failed; None where it did not fail, or where that is unknown."""
+
     gpu: float = 0.0
+    """The GPU seconds that it used."""
+
     waited: float | None = None
+    """For how many seconds it had no place, was paused, or could do next to nothing; None where
+    that is unknown."""
+
     user: str = ""
+    """Whose it is, "" where nothing says so."""
+
     joules: float = 0.0
+    """The energy of the GPUs for it (J)."""
+
     job: str = ""
+    """The job of several containers that it is one of, "" for none."""
 
     @property
     def completion(self) -> float | None:

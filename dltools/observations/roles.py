@@ -55,10 +55,13 @@ _UNCOUNTED, _UNSEEN = "without a step or an epoch", "without a runtime in sight"
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """A container's role, and what shows it, in a few words."""
+    """A container's role, and what shows it."""
 
     role: Role
+    """The role."""
+
     reason: str
+    """What shows it, in a few words; "" where nothing does."""
 
     @property
     def is_said(self) -> bool:
@@ -82,12 +85,16 @@ UNREADABLE = Judgement(Role.OTHER, f"{NO_SIGN.reason}; its processes cannot be r
 
 @dataclass(frozen=True, slots=True)
 class Reports:
-    """What a container has reported: the names of its metrics, and whether one of them came with a
-    step or an epoch. `labels` are the container's."""
+    """What a container has reported."""
 
     metrics: Collection[str] = ()
+    """The names of its metrics."""
+
     is_counted: bool = False
+    """Whether one of them came with a step or an epoch."""
+
     labels: Mapping[str, str] = field(default_factory=dict)
+    """The labels of the container."""
 
     @property
     def has_loss(self) -> bool:
@@ -105,21 +112,25 @@ NO_REPORTS = Reports()
 
 @dataclass(frozen=True, slots=True)
 class Signs:
-    """What can be seen of a container beside its reports.
-
-    `program`: the name of an interactive program in it, "" for none. `ports`: those that it
-    publishes. `runtimes`: the deep-learning runtimes in its processes. `device`: the kind of
-    device that a process of it is on, "" for none. `is_readable`: whether its processes are here,
-    and this user may look at them. `has_service_port`: whether the Swarm service of which it is a
-    task publishes a port.
-    """
+    """What can be seen of a container beside its reports."""
 
     program: str = ""
+    """The name of an interactive program in it, "" for none."""
+
     ports: Sequence[int] = ()
+    """Those that it publishes."""
+
     runtimes: Sequence[str] = ()
+    """The deep-learning runtimes in its processes."""
+
     device: str = ""
+    """The kind of device that a process of it is on, "" for none."""
+
     is_readable: bool = True
+    """Whether its processes are here, and this user may look at them."""
+
     has_service_port: bool = False
+    """Whether the Swarm service of which it is a task publishes a port."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,11 +149,13 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """What the user says of roles: the last rule for a container counts. With `only_labelled`
-    nothing is touched but what its owner has labelled."""
+    """What the user says of roles."""
 
     rules: Sequence[Rule] = ()
+    """The last one for a container counts."""
+
     only_labelled: bool = False
+    """Whether nothing is touched but what its owner has labelled."""
 
     def said(self, name: str, labels: Mapping[str, str]) -> Judgement | None:
         """Return what the rules say of a container, None where no rule is for it."""

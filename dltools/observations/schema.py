@@ -59,20 +59,28 @@ class Instrument(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One column; its name ends in its unit, as names in Prometheus do.
-
-    `kinds`: the kinds of rows that have it. `unit`: the UCUM code that OpenTelemetry uses ("s",
-    "By", "1"), "" for attributes. `help`: one sentence. `is_label`: whether it is a label of series
-    in Prometheus text.
-    """
+    """One column."""
 
     name: str
+    """It ends in the unit, as names in Prometheus do."""
+
     type: Type
+    """The type of its values."""
+
     kinds: tuple[Kind, ...]
+    """The kinds of rows that have it."""
+
     instrument: Instrument
+    """Whether it is an attribute, a counter or a gauge."""
+
     unit: str
+    """The UCUM code that OpenTelemetry uses ("s", "By", "1"), "" for attributes."""
+
     help: str
+    """What it says, in one sentence."""
+
     is_label: bool = False
+    """Whether it is a label of series in Prometheus text."""
 
 
 _ALL = tuple(Kind)

@@ -18,22 +18,31 @@ from dltools.observations import metric_names
 
 @dataclass(frozen=True, slots=True)
 class Targets:
-    """A job's targets; None for those that it does not have.
-
-    `first` and `final` are values of `metric`; `objective` is "max" if larger is better, "min" if
-    smaller is. `qoe_s` is a response time in seconds. `epochs` and `steps` are the length of its
-    training. `faults` are the errors in its labels, a line each; a target with an error is left
-    out.
-    """
+    """A job's targets; None for those that it does not have."""
 
     metric: str | None = None
+    """The metric of `first` and `final`."""
+
     objective: str = "min"
+    """"max" if larger is better, "min" if smaller is."""
+
     first: float | None = None
+    """The value that is to be met first."""
+
     final: float | None = None
+    """The value that is to be met at last, no worse than `first`."""
+
     qoe_s: float | None = None
+    """A response time (s)."""
+
     epochs: float | None = None
+    """How many epochs it is to train."""
+
     steps: float | None = None
+    """How many steps it is to train."""
+
     faults: tuple[str, ...] = ()
+    """The errors in its labels, a line each; a target with an error is left out."""
 
     def meets(self, value: float, target: float) -> bool:
         """Tell whether a value meets a target; NaN never does."""
@@ -51,10 +60,13 @@ EPOCH, STEP = "epoch", "step"
 
 
 class Length(NamedTuple):
-    """How long a job trains: so many epochs or steps, as `unit` says."""
+    """How long a job trains."""
 
     total: float
+    """So many epochs or steps."""
+
     unit: str
+    """Which of these."""
 
 
 @lru_cache(maxsize=1 << 12)
@@ -125,13 +137,19 @@ def _duration(labels: Mapping[str, str], faults: list[str]) -> float | None:
 
 @dataclass(frozen=True, slots=True)
 class TargetMet:
-    """The first point of a metric that met a target: its value and its time (RFC 3339).
-
-    `objective` is "max" where larger is better, else "min".
-    """
+    """The first point of a metric that met a target."""
 
     metric: str
+    """The name of the metric."""
+
     objective: str
+    """"max" where larger is better, else "min"."""
+
     target: float
+    """The value that was to be met."""
+
     value: float
+    """The value of the point."""
+
     time: str
+    """When the job reported it (RFC 3339)."""

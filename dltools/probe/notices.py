@@ -91,14 +91,22 @@ class Event(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """One notice. `container` is the container's newest row; `details` are facts by name, such as
-    `exit_code`, `metric` and `value`."""
+    """One notice."""
 
     event: Event
+    """What has happened."""
+
     time: datetime
+    """When."""
+
     container: Row
+    """The container's newest row."""
+
     message: str
+    """The same for people, in one line."""
+
     details: Mapping[str, Any] = field(default_factory=dict)
+    """Facts by name, such as `exit_code`, `metric` and `value`."""
 
 
 @dataclass(slots=True, kw_only=True)

@@ -44,21 +44,28 @@ Connector = Callable[[], Engine]
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What to measure.
-
-    `filters` are those of `docker ps`; `names` are compiled expressions that filter by name.
-    `since_s`: seconds of log history to read; `pattern` finds progress in logs.
-    `state_directories`: where dl-apply notes turns. `roles`: the user's rules for roles;
-    `user_from`: see `dltools.probe.rows.user_columns`.
-    """
+    """What to measure."""
 
     filters: Mapping[str, list[str]]
+    """Those of `docker ps`, by name."""
+
     since_s: float
+    """Seconds of log history to read."""
+
     pattern: Pattern | None = None
+    """What finds progress in logs, None for all that dltools knows."""
+
     names: Sequence[Any] = ()
+    """Compiled expressions, one of which matches a container's name; () for any name."""
+
     state_directories: Sequence[Path] = ()
+    """Where dl-apply notes turns."""
+
     roles: Rules = NO_RULES
+    """The user's rules for roles."""
+
     user_from: str = ""
+    """See `dltools.probe.rows.user_columns`."""
 
 
 class Sampler:

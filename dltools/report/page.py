@@ -34,18 +34,24 @@ _SHORT = 20
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table with its heading."""
+    """A table of the page."""
 
     heading: str
+    """What stands above it."""
+
     cells: Cells
+    """The table."""
 
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """A picture, as SVG in a page, with its heading."""
+    """A picture of the page."""
 
     heading: str
+    """What it shows, for who cannot see it."""
+
     drawn: bytes
+    """The picture, as SVG."""
 
 
 def page(title: str, tables: Sequence[Table], picture: Picture | None, footer: str) -> str:

@@ -21,23 +21,32 @@ from dltools.plan.policy.interface import JobClass, Policy, classes_of
 
 @dataclass(slots=True)
 class Run:
-    """Jobs that shared hosts.
-
-    `repeats`: the results of the jobs, a list for each repetition; times are in seconds since the
-    run began. `seeds`: the seed of each repetition, () where none is known. `begun`: when that was
-    (Unix seconds; None for virtual time). `timelines`: by job name. `results`: the number of
-    actions by status. `is_sampled`: whether containers were observed, not only progress.
-    `idle_joules`: the energy that no container used.
-    """
+    """Jobs that shared hosts."""
 
     label: str
+    """What reports call it."""
+
     repeats: list[list[JobResult]] = field(default_factory=list)
+    """The results of the jobs, a list for each repetition; times are in seconds since the run
+    began."""
+
     begun: float | None = None
+    """When the run began (Unix seconds), None for virtual time."""
+
     timelines: dict[str, Timeline] = field(default_factory=dict)
+    """By job name."""
+
     results: dict[str, int] = field(default_factory=dict)
+    """The number of actions, by status."""
+
     is_sampled: bool = True
+    """Whether containers were observed, not only progress."""
+
     seeds: Sequence[int] = ()
+    """The seed of each repetition, () where none is known."""
+
     idle_joules: float = 0.0
+    """The energy that no container used (J)."""
 
     @property
     def jobs(self) -> Sequence[JobResult]:
@@ -56,36 +65,53 @@ class Run:
 
 @dataclass(slots=True)
 class Timeline:
-    """What was measured of one job, in seconds since the run began.
-
-    `limit`: the cores that it may use; `bound`: the same while its settings hold it back, else NaN.
-    `use`: the cores that it used. `classes`: the classes that a policy put it into. `metric`: the
-    metric to judge it by; `progress`: its finite values. `has_diverged`: whether its last value was
-    not finite. `migrated`: when it came to another host. `ended`: when it exited, or else was last
-    seen; None for a job that was there at the end. `paused`: the seconds for which it was paused;
-    `held_back`: for which its weight or quota let it do almost nothing. `settings`: its limits when
-    it was last seen, without those at their defaults.
-    """
+    """What was measured of one job, in seconds since the run began."""
 
     limit: Series = field(default_factory=list)
+    """The cores that it may use."""
+
     bound: Series = field(default_factory=list)
+    """The same while its settings hold it back, else NaN."""
+
     use: Series = field(default_factory=list)
+    """The cores that it used."""
+
     classes: list[ClassChange] = field(default_factory=list)
+    """The classes that a policy put it into."""
+
     metric: str = ""
+    """The metric to judge it by, "" for none."""
+
     progress: Series = field(default_factory=list)
+    """The finite values of this metric."""
+
     has_diverged: bool = False
+    """Whether its last value was not finite."""
+
     migrated: list[float] = field(default_factory=list)
+    """When it came to another host."""
+
     ended: float | None = None
+    """When it exited, or else was last seen; None for a job that was there at the end."""
+
     paused: float = 0.0
+    """For how many seconds it was paused."""
+
     held_back: float = 0.0
+    """For how many seconds its weight or quota let it do almost nothing."""
+
     settings: Settings = field(default_factory=Settings)
+    """Its limits when it was last seen, without those at their defaults."""
 
 
 class ClassChange(NamedTuple):
     """When a policy put a job into a class."""
 
     time: float
+    """Seconds since the run began."""
+
     job_class: JobClass
+    """The class from then on."""
 
 
 def add_plans(run: Run, plans: Iterable[Plan], policies: Mapping[str, Policy]) -> None:

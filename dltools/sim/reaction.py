@@ -21,15 +21,14 @@ _EPSILON = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class Reaction:
-    """How soon dl-probe, dl-plan and dl-apply react.
-
-    `interval_s`: seconds between two samples; reports and ends of turns are seen at the next
-    sample, or at once if it is 0. Starts and exits are always seen at once. `delay_s`: seconds from
-    seeing a change until settings are in force.
-    """
+    """How soon dl-probe, dl-plan and dl-apply react. Starts and exits are always seen at once."""
 
     interval_s: float = 0.0
+    """Seconds between two samples; reports and ends of turns are seen at the next sample, or at
+    once if it is 0."""
+
     delay_s: float = 0.0
+    """Seconds from seeing a change until settings are in force."""
 
     def to_event(self, time: float) -> float:
         """Return when settings follow the start or exit of a container at a time (s)."""

@@ -31,11 +31,13 @@ from dltools.sim.workload import Job, Workload
 
 @dataclass(frozen=True, slots=True)
 class Observer:
-    """Calls `observe` every `every_s` seconds for each host, with the time (s) and the host. It
-    changes nothing."""
+    """Looks at each host again and again. It changes nothing."""
 
     observe: Callable[[float, SimulatedHost], None]
+    """What is called with the time (s) and the host."""
+
     every_s: float = 5.0
+    """Seconds between two looks."""
 
 
 class Simulation:

@@ -287,17 +287,23 @@ def role_of(job: Job, *, is_remote: bool = False) -> Judgement:
 
 @dataclass(frozen=True, slots=True)
 class HostSpec:
-    """One host: its number of CPUs, its `memory` in bytes (0: unlimited), its number of `gpus`.
-
-    `remote`: dl-probe runs on another machine, and sees only what the engine reports: neither how
-    busy the CPUs are, nor the demand of threads, nor the programs in containers.
-    """
+    """One host."""
 
     name: str
+    """What it is called."""
+
     cpus: float
+    """How many CPUs it has."""
+
     memory: int = 0
+    """Bytes, 0 for unlimited."""
+
     gpus: int = 0
+    """How many GPUs it has."""
+
     remote: bool = False
+    """Whether dl-probe runs on another machine, and sees only what the engine reports: neither how
+    busy the CPUs are, nor the demand of threads, nor the programs in containers."""
 
     def holds(self, needs: Reserved) -> bool:
         """Tell whether the empty host has what a job needs."""
@@ -315,10 +321,13 @@ class HostSpec:
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """Jobs in order of arrival, and the hosts that they run on."""
+    """What is simulated."""
 
     jobs: tuple[Job, ...]
+    """In order of arrival."""
+
     hosts: tuple[HostSpec, ...]
+    """Those that the jobs run on."""
 
 
 def workload_of(jobs: Sequence[Job], hosts: Sequence[HostSpec], name: str) -> Workload:

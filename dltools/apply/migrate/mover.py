@@ -41,13 +41,20 @@ _POLL_S = 0.1
 
 @dataclass(slots=True)
 class Mover:
-    """Moves jobs between hosts: `engines` are by host. Its methods with names of steps take those
-    of a container's move, and those of `ServiceSteps` a service's."""
+    """Moves jobs between hosts. Its methods with names of steps take those of a container's move,
+    and those of `ServiceSteps` a service's."""
 
     engines: Mapping[str, Engine]
+    """The engines of this run, by host."""
+
     files: MigrationFiles
+    """Where the record of a migration is kept."""
+
     sleep: Callable[[float], None] = time.sleep
+    """Waits so many seconds."""
+
     clock: Callable[[], float] = time.monotonic
+    """Tells the time (s), from any begin."""
 
     def carry_out(self, migration: Migration) -> Migration:
         """Take steps until the migration is done or undone, and return it.

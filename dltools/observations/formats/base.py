@@ -19,21 +19,28 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """A way to write observations as bytes.
-
-    `name`: what --format calls it. `title`: what messages call it. `suffixes`: how names of its
-    files end. `is_binary`: it is not for terminals. `holds_one_sample`: a sample takes the place of
-    the one before. `writer`: returns a writer onto a stream, which writes nothing before the first
-    sample. `readers`: none where it cannot be read back.
-    """
+    """A way to write observations as bytes."""
 
     name: str
+    """What --format calls it."""
+
     title: str
+    """What messages call it."""
+
     suffixes: tuple[str, ...]
+    """How names of its files end."""
+
     writer: Callable[[BinaryIO], Writer]
+    """Returns a writer onto a stream, which writes nothing before the first sample."""
+
     readers: tuple[Reader, ...] = ()
+    """What can read it back, () where nothing can."""
+
     is_binary: bool = False
+    """Whether it is not for terminals."""
+
     holds_one_sample: bool = False
+    """Whether a sample takes the place of the one before."""
 
     def __str__(self) -> str:
         """Return the name."""

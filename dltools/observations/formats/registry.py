@@ -54,14 +54,14 @@ _HEAD_BYTES = 8
 
 @dataclass(frozen=True, slots=True)
 class Recording:
-    """Observations being read.
-
-    `streaming`: each table is a sample of its own as it arrives (an Arrow stream); otherwise they
-    are parts of a recording, in order of time. Iterating may raise `DataError`.
-    """
+    """Observations being read."""
 
     streaming: bool
+    """Whether each table is a sample of its own as it arrives (an Arrow stream); else they are
+    parts of a recording, in order of time."""
+
     tables: Iterator[pa.Table]
+    """The tables; iterating may raise `DataError`."""
 
 
 def read(stream: BinaryIO, name: str, columns: Collection[str] | None = None) -> Recording:

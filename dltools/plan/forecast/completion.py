@@ -25,12 +25,16 @@ _EPSILON = 1e-9
 
 
 class Prospect(NamedTuple):
-    """A job: the useful CPU seconds that it still needs (infinity for a job without an end), how
-    many CPUs it can use, and the exponent of what it loses by having fewer."""
+    """A job whose end is forecast."""
 
     left: float
+    """The useful CPU seconds that it still needs, infinity for a job without an end."""
+
     cpus: float
+    """How many CPUs it can use."""
+
     exponent: float = 0.0
+    """Of `contention_law`, for what it loses by having fewer CPUs; 0 where it loses nothing."""
 
     def speed(self, cores: float) -> float:
         """Return the useful CPU seconds per second with these cores."""
@@ -189,17 +193,20 @@ _LEAST_S = 10.0
 
 @dataclass(frozen=True, slots=True)
 class Forecasts:
-    """What was forecast for a host's jobs, and how wrong that was.
-
-    `arrangement`: the one for which it was made, "" for none; `made`: when (microseconds); `ends`:
-    when jobs were to end, by run (microseconds). `errors`: of the newest jobs that have ended, as
-    parts of the time from the forecast to their end; below 0 for one that ended early.
-    """
+    """What was forecast for a host's jobs, and how wrong that was."""
 
     arrangement: str = ""
+    """The one for which the forecast was made, "" for none."""
+
     made: int = 0
+    """When it was made (microseconds)."""
+
     ends: Mapping[str, int] = field(default_factory=dict)
+    """When jobs were to end, by run (microseconds)."""
+
     errors: tuple[float, ...] = ()
+    """Of the newest jobs that have ended, as parts of the time from the forecast to their end;
+    below 0 for one that ended early."""
 
     @property
     def error(self) -> float | None:

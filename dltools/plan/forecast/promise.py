@@ -101,23 +101,33 @@ class Imagined(NamedTuple):
 
 
 class Due(NamedTuple):
-    """In how many seconds a job must run at the latest, and about what part it has had of what it
-    has had there."""
+    """Until when a job can wait."""
 
     wait_s: float
+    """In how many seconds it must run at the latest, below 0 where it is late."""
+
     had: float
+    """The CPU time that it has had, as a part of what it has had under Docker alone, about."""
 
 
 @dataclass(frozen=True, slots=True)
 class DockerAlone:
-    """The imagined host at a time (microseconds); its jobs by run. `since`: when the first of them
-    arrived. `saved_s`: job seconds that the real host has saved since, of `there_s` there."""
+    """The imagined host at a time."""
 
     at: int = 0
+    """That time (microseconds)."""
+
     since: int = 0
+    """When the first of its jobs arrived (microseconds)."""
+
     jobs: Mapping[str, Imagined] = field(default_factory=dict)
+    """Its jobs, by run."""
+
     saved_s: float = 0.0
+    """The job seconds that the real host has saved since, below 0 where it has lost some."""
+
     there_s: float = 0.0
+    """The job seconds that have gone by since on the imagined host."""
 
     def after(
         self, now: int, jobs: Sequence[Job], cpus: float, idle_s: float | None = None

@@ -48,32 +48,50 @@ class LastDecision:
 
 @dataclass(slots=True)
 class HostHistory:
-    """One host.
-
-    `cpus`: usable CPUs, 0 where unknown. `cpuset`: the most CPUs that its containers were ever seen
-    to have. `sampled_at`: time of its newest sample (microseconds). `containers`: those that run,
-    by id. `queue`: which jobs run first, which wait. `outlook`: what its next arrangement is judged
-    by. `load`: its CPUs, and how busy they are. `jobs_elsewhere`: jobs of which other hosts run
-    containers. `cannot`: what its engine can do with no container: names of limits, pause, move.
-    `has_servers`: whether servers are jobs too, and not trainings alone. `looks_after_changes`: who
-    samples it looks again after each change by itself, and in between there is nothing new to see,
-    as in a simulation.
-    """
+    """One host."""
 
     name: str
+    """What its rows call it."""
+
     cpus: float = 0.0
+    """Usable CPUs, 0 where unknown."""
+
     cpuset: str | None = None
+    """The most CPUs that its containers were ever seen to have, None before any is known."""
+
     sampled_at: int | None = None
+    """The time of its newest sample (microseconds), None before one."""
+
     containers: dict[str, ContainerHistory] = field(default_factory=dict)
+    """Those that run, by id."""
+
     timer: RoundTimer = field(default_factory=lambda: RoundTimer(None))
+    """When the next round is due."""
+
     decision: LastDecision = field(default_factory=LastDecision)
+    """What was decided in the last round."""
+
     queue: Queue = field(default_factory=Queue)
+    """Which jobs run first, which wait."""
+
     outlook: Outlook = field(default_factory=Outlook)
+    """What its next arrangement is judged by."""
+
     load: CpuLoad = field(default_factory=CpuLoad)
+    """How busy its CPUs are."""
+
     jobs_elsewhere: frozenset[str] = frozenset()
+    """Jobs of which other hosts run containers."""
+
     cannot: frozenset[str] = frozenset()
+    """What its engine can do with no container: names of limits, pause, move."""
+
     has_servers: bool = False
+    """Whether servers are jobs too, and not trainings alone."""
+
     looks_after_changes: bool = False
+    """Whether who samples it looks again after each change by itself, and in between there is
+    nothing new to see, as in a simulation."""
 
     def look(self) -> Look:
         """Return who its jobs are at its newest sample, without those that must not be touched."""

@@ -26,25 +26,40 @@ _RANK = re.compile(r"\d+ of \d+")
 
 @dataclass(frozen=True, slots=True)
 class JobDecision:
-    """What was decided for one container.
-
-    `setting`: what it is to get, None where nothing changes; `present`: what is in force; `reason`:
-    that of the action. `job`: the job that the container makes with others, None for one that is
-    alone. `role`: what the container is, and what shows it. `user`: whose job it is, None where
-    nothing says so. `ends_s`: in how many seconds it is forecast to end, None if unknown.
-    """
+    """What was decided for one container."""
 
     host: str
+    """The name of its host."""
+
     container_id: str
+    """The engine's id."""
+
     name: str
+    """The name of the container."""
+
     allocation: Allocation
+    """What the policy gave its job, without a share where it gave nothing."""
+
     present: Settings
+    """The settings in force."""
+
     setting: Settings | None
+    """What it is to get, None where nothing changes."""
+
     reason: str
+    """That of the action."""
+
     job: str | None = None
+    """The job that the container makes with others, None for one that is alone."""
+
     role: str = ""
+    """What the container is, and what shows it."""
+
     user: str | None = None
+    """Whose job it is, None where nothing says so."""
+
     ends_s: float | None = None
+    """In how many seconds it is forecast to end, None if unknown."""
 
     @property
     def in_short(self) -> str:
@@ -67,12 +82,16 @@ class JobDecision:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """The decisions, and lines below them: what the plan is expected to bring, how shares become
-    settings, and advice. `nothing`: why there is nothing to do, "" where there is."""
+    """What a plan decides, for people."""
 
     decisions: list[JobDecision]
+    """A decision for each container."""
+
     lines: list[str]
+    """What the plan is expected to bring, how shares become settings, and advice."""
+
     nothing: str = ""
+    """Why there is nothing to do, "" where there is."""
 
 
 def decisions(hosts: Iterable[HostHistory], realised: Realised) -> Iterator[JobDecision]:

@@ -46,99 +46,129 @@ State = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Requirements:
-    """What a policy requires.
-
-    `interval_s`: seconds between two rounds; None: rounds only when a job arrives or leaves, which
-    always starts one.
-    `longest_interval_s`: how far the interval may be doubled while nothing changes.
-    `windows`: how many intervals back the policy looks.
-    `curves`: whether it predicts learning curves.
-    `targets`: whether a job that meets a target starts a round.
-    `cluster`: whether it looks at other hosts.
-    `shares`: whether it gives shares; if not, every realisation gives the same plan.
-    `silent_jobs`: whether jobs that have reported nothing yet compete with the others.
-    `servers`: whether servers are jobs too; else it sees trainings alone, and touches no server.
-    `users`: whether it shares a host among users itself; for other policies `by_user` can do so.
-    `efforts`: whether it compares jobs by progress per effort. Such a policy is asked once for the
-    jobs on CPUs and once for each group that shares devices (see `by_resource`), and its state for
-    a host is a mapping by run.
-    """
+    """What a policy requires."""
 
     interval_s: float | None = None
+    """Seconds between two rounds; None: rounds only when a job arrives or leaves, which always
+    starts one."""
+
     longest_interval_s: float = 0.0
+    """How far the interval may be doubled while nothing changes (s)."""
+
     windows: int = 0
+    """How many intervals back the policy looks."""
+
     curves: bool = False
+    """Whether it predicts learning curves."""
+
     targets: bool = False
+    """Whether a job that meets a target starts a round."""
+
     cluster: bool = False
+    """Whether it looks at other hosts."""
+
     shares: bool = True
+    """Whether it gives shares; if not, every realisation gives the same plan."""
+
     silent_jobs: bool = True
+    """Whether jobs that have reported nothing yet compete with the others."""
+
     servers: bool = False
+    """Whether servers are jobs too; else it sees trainings alone, and touches no server."""
+
     efforts: bool = False
+    """Whether it compares jobs by progress per effort. Such a policy is asked once for the jobs on
+    CPUs and once for each group that shares devices (see `by_resource`), and its state for a host
+    is a mapping by run."""
+
     users: bool = False
+    """Whether it shares a host among users itself; for other policies `by_user` can do so."""
 
 
 @dataclass(frozen=True, slots=True)
 class JobClass:
-    """A class that a policy puts jobs into.
-
-    `name` stands in plans and tables, `word` in reasons, `meaning` in the manual.
-    """
+    """A class that a policy puts jobs into."""
 
     name: str
+    """What plans and tables call it."""
+
     word: str
+    """What reasons call it."""
+
     meaning: str
+    """What the manual says of it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Allocation:
-    """What a job gets: a share of its host, its class and the reason, with the numbers.
-
-    `share` is in (0, 1]; 1 removes the limit; None leaves the setting as it is.
-    `signal` and `prediction` say in a few words what the job was judged by.
-    `unlimited`: too little is known to judge the job. It gets no quota and the default weight,
-    whatever its share.
-    `rank`: where jobs queue, those of a higher rank stand behind, whatever their shares. A job
-    that has converged stands behind one that still grows.
-    `factor`: how many times as much as it had lately a job is to have, where its response times
-    tell that better than its use of the resource does; None elsewhere.
-    """
+    """What a job gets, and why."""
 
     share: float | None
+    """Of its host, in (0, 1]; 1 removes the limit; None leaves the setting as it is."""
+
     job_class: str
+    """Its class, - for none."""
+
     reason: str
+    """Why, with the numbers."""
+
     signal: str = ""
+    """What the job was judged by, in a few words; "" for nothing."""
+
     prediction: str = ""
+    """What was predicted of it, in a few words; "" for nothing."""
+
     unlimited: bool = False
+    """Whether too little is known to judge the job. It gets no quota and the default weight,
+    whatever its share."""
+
     rank: int = 0
+    """Where jobs queue, those of a higher rank stand behind, whatever their shares. A job that has
+    converged stands behind one that still grows."""
+
     factor: float | None = None
+    """How many times as much as it had lately a job is to have, where its response times tell that
+    better than its use of the resource does; None elsewhere."""
 
 
 @dataclass(frozen=True, slots=True)
 class HostState:
-    """A host at a sample: its usable CPUs and its jobs, always in the same order.
-
-    If a policy is asked only for jobs that share devices, `cpus` is the number of these.
+    """A host at a sample.
 
     A job is a running training (or server, where the policy requires `servers`) that may be touched
-    and has reported progress at least once. `previous` holds the allocations of the round before,
-    by job id; new and restarted jobs are not in it.
-    `sampled_at`: the time of its newest sample (microseconds), None where that does not matter.
-    `is_contested`: whether its CPUs are all busy; `busy_share`: the share of its CPUs that is busy;
-    `others`: the share of its CPUs that programs use that are not jobs; None where unknown.
-    `jobs_elsewhere`: jobs that also have containers on other hosts. `cannot`: what its engine can
-    do with no container, such as move.
+    and has reported progress at least once.
     """
 
     name: str
+    """What its rows call it."""
+
     cpus: float
+    """Its usable CPUs; the number of devices, if a policy is asked only for jobs that share
+    these."""
+
     jobs: tuple[Job, ...]
+    """Its jobs, always in the same order."""
+
     previous: Mapping[str, Allocation] = field(default_factory=dict)
+    """The allocations of the round before, by job id; new and restarted jobs are not in it."""
+
     sampled_at: int | None = None
+    """The time of its newest sample (microseconds), None where that does not matter."""
+
     is_contested: bool | None = None
+    """Whether its CPUs are all busy, None where unknown."""
+
     busy_share: float | None = None
+    """The share of its CPUs that is busy, 0 to 1; None where unknown."""
+
     jobs_elsewhere: frozenset[str] = frozenset()
+    """Jobs that also have containers on other hosts."""
+
     others: float | None = None
+    """The share of its CPUs that programs use that are not jobs, 0 to 1; None where unknown."""
+
     cannot: frozenset[str] = frozenset()
+    """What its engine can do with no container, such as move."""
 
     def part(self, cpus: float, jobs: Iterable[Job]) -> HostState:
         """Return a part of the host, as if it were one: so many CPUs, or devices, and some jobs."""
@@ -150,16 +180,19 @@ class HostState:
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """All hosts, each at its newest sample.
-
-    `sampled` names the host that has just been sampled, at `now` (microseconds); `interval_s` is
-    the interval in force there, in seconds.
-    """
+    """All hosts, each at its newest sample. One has just been sampled."""
 
     now: int
+    """The time of that sample (microseconds)."""
+
     sampled: str
+    """The name of that host."""
+
     hosts: Mapping[str, HostState]
+    """The hosts, by name."""
+
     interval_s: float = 0.0
+    """The interval in force there (s)."""
 
     @property
     def host(self) -> HostState:
@@ -176,14 +209,22 @@ class ActionKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class JobAction:
-    """An order that is carried out once: migrate a job to the host `to`, or deliver its model,
-    which has met the target `met`."""
+    """An order that is carried out once."""
 
     kind: ActionKind
+    """Whether to migrate the job, or to deliver its model."""
+
     job_id: str
+    """The id of the job."""
+
     reason: str
+    """Why, with the numbers."""
+
     to: str = ""
+    """The host that the job migrates to, "" for a delivery."""
+
     met: TargetMet | None = None
+    """The target that the model has met, None for a migration."""
 
 
 class IntervalChange(StrEnum):
@@ -196,29 +237,39 @@ class IntervalChange(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """A policy's decision for the host that has just been sampled.
-
-    `allocations` are by job id; `actions` are done once; `state` is what the policy must remember;
-    `gain` says in one line what the plan is expected to bring.
-    """
+    """A policy's decision for the host that has just been sampled."""
 
     allocations: Mapping[str, Allocation]
+    """What jobs get, by job id."""
+
     state: State = field(default_factory=dict)
+    """What the policy must remember."""
+
     interval_change: IntervalChange = IntervalChange.KEEP
+    """What becomes of the interval between rounds."""
+
     actions: tuple[JobAction, ...] = ()
+    """Orders that are carried out once."""
+
     gain: str = ""
+    """What the plan is expected to bring, in one line; "" where nothing is said."""
 
 
 @runtime_checkable
 class Policy(Protocol):
-    """A scheduler. `parameters` is a frozen dataclass made of `parameters.parameter` fields.
+    """A scheduler.
 
     A policy may have an attribute `classes`, a tuple of `JobClass`: those that it puts jobs into.
     """
 
     name: str
+    """What --policy calls it."""
+
     help: str
+    """What it does, in a few words."""
+
     parameters: type[Any]
+    """A frozen dataclass made of `parameters.parameter` fields."""
 
     def requirements(self, parameters: Any) -> Requirements:
         """Return what the policy requires."""

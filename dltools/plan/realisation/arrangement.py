@@ -59,19 +59,22 @@ _LEAST_LEFT = 1.0
 
 @dataclass(slots=True)
 class Outlook:
-    """What arrangements of a host's jobs are judged by.
-
-    `alone`: what Docker alone would have done. `contention`: what was found of jobs that compete,
-    and whether those that wait disturb the first. `cpus_left`: what jobs leave to those that feed
-    GPUs. `forecasts`: when jobs were to end, and how wrong that was lately. `compared`: the last
-    comparison, which is made anew when it no longer holds.
-    """
+    """What arrangements of a host's jobs are judged by."""
 
     alone: DockerAlone = field(default_factory=DockerAlone)
+    """What Docker alone would have done."""
+
     contention: Contention = field(default_factory=Contention)
+    """What was found of jobs that compete, and whether those that wait disturb the first."""
+
     cpus_left: CpusLeft = field(default_factory=CpusLeft)
+    """What jobs leave to those that feed GPUs."""
+
     forecasts: Forecasts = field(default_factory=Forecasts)
+    """When jobs were to end, and how wrong that was lately."""
+
     compared: Comparison | None = None
+    """The last comparison, which is made anew when it no longer holds; None before one."""
 
 
 def choose_mode(

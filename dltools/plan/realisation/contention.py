@@ -36,16 +36,16 @@ _LOOK_PART = 0.05
 
 @dataclass(frozen=True, slots=True)
 class Contention:
-    """What was found on a crowded host.
-
-    `since`: since when it is crowded (microseconds), None where it is not. `paused_at`: since when
-    those that wait are paused, None while they are not; `ahead`: the part of their best rate that
-    the first jobs kept although others waited.
-    """
+    """What was found on a crowded host."""
 
     since: int | None = None
+    """Since when the host is crowded (microseconds), None where it is not."""
+
     paused_at: int | None = None
+    """Since when those that wait are paused (microseconds), None while they are not."""
+
     ahead: float = 0.0
+    """The part of their best rate that the first jobs kept although others waited, 0 to 1."""
 
     def look_s(self, now: int, newest: int) -> float:
         """In how many seconds to look again, where the newest job has come at a time."""

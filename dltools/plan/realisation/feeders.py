@@ -102,20 +102,25 @@ _LOOKS = 10
 class CpusLeft:
     """How many CPUs other jobs leave to those that feed GPUs, found by measuring: none at first,
     then as many as feeders use, then half as many more, until these keep `KEEPS` of their best
-    pace.
-
-    `count`: so many; `before`: how many it was before, and what feeders kept then in the mean;
-    `is_vain`: one more step did not help; `looks`: how many there have been since. `since`: begin
-    of the next look (microseconds), None before feeders are followed; `paces`: the best pace of
-    each since, by run, as a part of its best ever.
-    """
+    pace."""
 
     count: int = 0
+    """So many CPUs."""
+
     before: tuple[int, float] = (0, 0.0)
+    """How many it was before, and what part of their best pace feeders kept then in the mean."""
+
     is_vain: bool = False
+    """Whether one more step did not help."""
+
     looks: int = 0
+    """How many looks there have been since."""
+
     since: int | None = None
+    """When the next look begins (microseconds), None before feeders are followed."""
+
     paces: Mapping[str, float] = field(default_factory=dict)
+    """The best pace of each feeder since, by run, as a part of its best ever."""
 
     def measured(
         self, feeding: Sequence[Job], others: Sequence[Job], now: int, cpus: float, core: int = 1

@@ -80,26 +80,33 @@ class QueueParameters:
 
 @dataclass(frozen=True, slots=True)
 class RealisationOptions:
-    """What the user asks for.
-
-    `mode`: None for the one that suits what is observed; `quantum_s`: mean length of a turn (s).
-    `policy`: the name of the one that orders the jobs.
-    """
+    """What the user asks for."""
 
     mode: Mode | None = None
+    """None for the one that suits what is observed."""
+
     quantum_s: float = QUANTUM_S
+    """The mean length of a turn (s)."""
+
     queue: QueueParameters = QueueParameters()
+    """The parameters that all policies have."""
+
     policy: str = ""
+    """The name of the one that orders the jobs."""
 
 
 @dataclass(frozen=True, slots=True)
 class GpuSharing:
-    """What brings jobs to their shares of GPUs, by job id: `settings`, and `notes` on how. `note`:
-    what there is of it, "" for nothing."""
+    """What brings jobs to their shares of GPUs."""
 
     notes: Mapping[str, str] = field(default_factory=dict)
+    """How each is brought there, by job id."""
+
     settings: Mapping[str, Settings] = field(default_factory=dict)
+    """What each gets for it, by job id."""
+
     note: str = ""
+    """What there is of it, "" for nothing."""
 
 
 WINS = 0.97
@@ -174,31 +181,49 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True)
 class ModeChoice:
-    """The mode for a host, and why; `quantum_s` and `queue` are those of the options.
-
-    `compared`: how jobs that compete for the CPUs are forecast to end; None where none do, or a
-    mode is asked for. `is_even`: no job is held back, whatever the shares. `are_equal`: all jobs of
-    the queue are equal and take turns, as no order wins and competing costs time. `is_mild`:
-    weights differ by a factor of four at most, as what is set may stay for good. `on_gpus`: what
-    becomes of jobs that share GPUs; `cpus_left`: how many CPUs the others leave to those that feed
-    GPUs. `weights_order`: whether jobs of far smaller weights leave the first almost alone.
-    `unable`: why nothing of it can be done, "" where it can. `fills`: quotas hold nobody below a
-    quarter of an equal share, and what a job cannot use is the others'.
-    """
+    """The mode for a host."""
 
     mode: Mode
+    """How shares become settings."""
+
     why: str
+    """Why this one."""
+
     quantum_s: float = QUANTUM_S
+    """The mean length of a turn, as in the options (s)."""
+
     queue: QueueParameters = QueueParameters()
+    """The parameters that all policies have, as in the options."""
+
     is_even: bool = False
+    """Whether no job is held back, whatever the shares."""
+
     is_mild: bool = False
+    """Whether weights differ by a factor of four at most, as what is set may stay for good."""
+
     on_gpus: GpuSharing = field(default_factory=GpuSharing)
+    """What becomes of jobs that share GPUs."""
+
     cpus_left: int = 0
+    """How many CPUs the others leave to those that feed GPUs."""
+
     weights_order: bool = True
+    """Whether jobs of far smaller weights leave the first almost alone."""
+
     unable: str = ""
+    """Why nothing of it can be done, "" where it can."""
+
     fills: bool = False
+    """Whether quotas hold nobody below a quarter of an equal share, and what a job cannot use is
+    the others'."""
+
     are_equal: bool = False
+    """Whether all jobs of the queue are equal and take turns, as no order wins and competing costs
+    time."""
+
     compared: Comparison | None = None
+    """How jobs that compete for the CPUs are forecast to end; None where none do, or a mode is
+    asked for."""
 
     def mild(self, *, as_asked: bool) -> ModeChoice:
         """Return the choice for settings that may stay for good: nobody is paused, unless that was

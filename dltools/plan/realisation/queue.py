@@ -36,10 +36,13 @@ class QueuePosition(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Queue:
-    """Positions by job, and when they may next change by themselves (microseconds; None: never)."""
+    """The positions of a host's jobs."""
 
     positions: Mapping[str, QueuePosition] = field(default_factory=dict)
+    """By run."""
+
     due: int | None = None
+    """When they may next change by themselves (microseconds), None for never."""
 
     def is_due(self, now: int) -> bool:
         """Tell whether a turn begins or ends at a time by itself."""

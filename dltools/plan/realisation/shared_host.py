@@ -24,21 +24,31 @@ MILD_NOTE = "weights within a factor of four: no next plan is known, and what is
 
 @dataclass(frozen=True, slots=True)
 class Realisation:
-    """A host's settings by job id.
-
-    `note` says what the settings guarantee, `notes` what there is to say of single jobs. `queue`:
-    the queue after the change. `ends_s`: in how many seconds jobs are forecast to end, by run.
-    `unable`: why nothing of it can be done, "" where it can.
-    """
+    """A host's settings, and what there is to say of them."""
 
     mode: Mode
+    """The mode in which they were made."""
+
     why: str
+    """Why in this mode."""
+
     note: str = ""
+    """What the settings guarantee, "" for nothing."""
+
     settings: Mapping[str, Settings] = field(default_factory=dict)
+    """By job id."""
+
     notes: Mapping[str, str] = field(default_factory=dict)
+    """What there is to say of single jobs, by job id."""
+
     queue: Queue = field(default_factory=Queue)
+    """The queue after the change."""
+
     ends_s: Mapping[str, float] = field(default_factory=dict)
+    """In how many seconds jobs are forecast to end, by run."""
+
     unable: str = ""
+    """Why nothing of it can be done, "" where it can."""
 
 
 def allocations_of(jobs: Sequence[Job], given: Mapping[str, Allocation]) -> dict[str, Allocation]:

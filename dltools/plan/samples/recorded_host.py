@@ -40,26 +40,37 @@ labels."""
 
 @dataclass(slots=True)
 class RecordedHost:
-    """A host's history and the samples that it is read from.
-
-    `samples` are those of a table, in which each job of several containers is one; whose points
-    count there, `reporters` say.
-    `sample_count`: how many of `samples` have been reached, `recorded_count` how many of these are
-    in the history already. `layout`: which containers ran at the newest sample, and `laid_out`
-    since that of which number. `wake_times`: when a job first reports, or meets a target.
-    `holds_devices`: whether a container did at the newest sample that is in the history.
-    """
+    """A host's history and the samples that it is read from."""
 
     history: HostHistory
+    """What is known of the host."""
+
     layout: Layout = field(default_factory=Layout)
+    """Which containers ran at the newest sample."""
+
     reporters: Reporters = field(default_factory=dict)
+    """Whose points count, of jobs of several containers."""
+
     requirements: Requirements = field(default=Requirements(), compare=False)
+    """What the policy requires."""
+
     samples: HostSamples = field(init=False, default_factory=HostSamples.empty)
+    """Those of a table, in which each job of several containers is one."""
+
     sample_count: int = field(init=False, default=0)
+    """How many of `samples` have been reached."""
+
     recorded_count: int = field(init=False, default=0)
+    """How many of these are in the history already."""
+
     wake_times: dict[str, int] = field(init=False, default_factory=dict)
+    """When a job first reports, or meets a target (microseconds), by its id."""
+
     holds_devices: bool = field(init=False, default=False)
+    """Whether a container did at the newest sample that is in the history."""
+
     laid_out: int = field(init=False, default=0)
+    """The number of the sample since which `layout` has held."""
 
     def begin(self, samples: HostSamples) -> None:
         """Begin with the samples of a table."""

@@ -26,11 +26,14 @@ _parsed = lru_cache(maxsize=1 << 12)(parse_labels)
 
 @dataclass(frozen=True, slots=True)
 class UserRules:
-    """What the user says of containers: labels for those whose names match a pattern (as in a
-    shell) and that do not have them, and rules about roles."""
+    """What the user says of containers."""
 
     labels: Sequence[tuple[str, Mapping[str, str]]] = ()
+    """Labels for containers whose names match a pattern (as in a shell) and that do not have
+    them."""
+
     rules: Rules = NO_RULES
+    """The rules about roles."""
 
     def introduce(self, container: ContainerHistory, text: str | None) -> None:
         """Give a container its labels and what the user says of its role. Labels that are given to
@@ -48,11 +51,13 @@ class UserRules:
 
 @dataclass(slots=True)
 class RecordedHosts:
-    """The hosts by their names. `jobs`: by host, the jobs of several containers of which it runs
-    some."""
+    """All hosts."""
 
     by_name: dict[str, RecordedHost] = field(default_factory=dict)
+    """The hosts, by name."""
+
     jobs: dict[str, frozenset[str]] = field(init=False, default_factory=dict)
+    """The jobs of several containers of which a host runs some, by host."""
 
     def __post_init__(self) -> None:
         """Note the jobs of hosts that an earlier plan has known."""

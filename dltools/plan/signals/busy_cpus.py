@@ -91,15 +91,20 @@ class OthersUse(NamedTuple):
     """What programs that are no jobs use of a host's CPUs: the host's use less that of its jobs.
 
     It is measured while no job comes or goes: what a job used that has just ended would count as
-    theirs. `share`: of all CPUs, None while it is unknown; `at`: since when the next one is
-    measured (microseconds), `rest_s`: the CPU seconds of all but the jobs up to then, `runs`: the
-    jobs.
+    theirs.
     """
 
     share: float | None = None
+    """Of all CPUs, 0 to 1; None while it is unknown."""
+
     at: int = 0
+    """Since when the next one is measured (microseconds)."""
+
     rest_s: float = 0.0
+    """The CPU seconds of all but the jobs up to then."""
+
     runs: tuple[str, ...] = ()
+    """The runs of the jobs then."""
 
     def after(
         self, now: int, busy_s: float, attained: Mapping[str, float], cpus: float
@@ -124,12 +129,16 @@ class OthersUse(NamedTuple):
 
 @dataclass(slots=True)
 class CpuLoad:
-    """How busy a host's CPUs are: by everything on it, and by what is no job. `cores`: the CPUs of
-    each core, joined by +, "" where each has one."""
+    """How busy a host's CPUs are."""
 
     busy: BusyCpus = field(default_factory=BusyCpus)
+    """By everything on it."""
+
     others: OthersUse = field(default_factory=OthersUse)
+    """By what is no job."""
+
     cores: str = ""
+    """The CPUs of each core, joined by +; "" where each has one."""
 
     def by_core(self, cpuset: str | None) -> list[list[int]]:
         """Return the CPUs of a list by core, those of one core together."""

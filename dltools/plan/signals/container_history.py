@@ -31,23 +31,31 @@ _REPORTING = (Role.TRAINING, Role.SERVER)
 
 @dataclass(slots=True)
 class Standing:
-    """A container's role, and what it follows from.
-
-    `by_option`: what the user says of its role. `earlier`: the role that an earlier run of it has
-    shown. `observed`: the role that its rows report. `is_left_alone`: the user wants it left alone
-    because its owner has not labelled it. From these and from its labels and reports follow
-    `protected`: its owner forbids any change; `judgement`: its role and the reason; `shown`: what
-    it is where nobody has said it; `has_reported`: whether it has in this run.
-    """
+    """A container's role, and what it follows from: the first four, and its labels and reports."""
 
     by_option: Judgement | None = None
+    """What the user says of its role, None for nothing."""
+
     earlier: Role | None = None
+    """The role that an earlier run of it has shown, None for none."""
+
     observed: Judgement | None = None
+    """The role that its rows report, None for none."""
+
     is_left_alone: bool = False
+    """Whether the user wants it left alone because its owner has not labelled it."""
+
     protected: bool = field(init=False, default=False)
+    """Whether its owner forbids any change."""
+
     judgement: Judgement = field(init=False, default=roles.NO_SIGN)
+    """Its role and the reason."""
+
     shown: Judgement = field(init=False, default=roles.NO_SIGN)
+    """What it is where nobody has said it."""
+
     has_reported: bool = field(init=False, default=False)
+    """Whether it has reported progress in this run."""
 
     def judge(self, reports: Reports) -> None:
         """Compute what follows from a container's labels, and from its reports in this run."""
@@ -87,30 +95,49 @@ class Standing:
 
 @dataclass(slots=True)
 class ContainerHistory:
-    """One container, or a job of several containers.
-
-    `arrived`: when it was first seen in this run (microseconds); `run_id` differs for each run of a
-    container. `managed`: whether a plan has ever given it a share or a setting, also in an earlier
-    run. `in_force`: its limits and state; `owner`: what its owner asked for. `use`: what it used.
-    `progress`: what it has reported. `standing`: what it is to dltools. `membership`: which
-    containers make a job with it. `runtime`: what starts threads in it. `observed_user`: the user
-    that its rows name.
-    """
+    """One container, or a job of several containers."""
 
     id: str
+    """The engine's id; of a job of several containers a text made of the name of the job."""
+
     name: str
+    """What people call it."""
+
     arrived: int
+    """When it was first seen in this run (microseconds)."""
+
     labels: Mapping[str, str] = field(default_factory=dict)
+    """Its labels, with those that the user gives to its name."""
+
     managed: bool = False
+    """Whether a plan has ever given it a share or a setting, also in an earlier run."""
+
     in_force: InForce = field(default_factory=InForce)
+    """Its limits and state."""
+
     owner: Owner = field(default_factory=Owner)
+    """What its owner asked for."""
+
     use: Use = field(default_factory=Use)
+    """What it used."""
+
     progress: Progress = field(default_factory=Progress)
+    """What it has reported."""
+
     standing: Standing = field(default_factory=Standing)
+    """What it is to dltools."""
+
     membership: Membership = field(default_factory=Membership)
+    """Which containers make a job with it."""
+
     runtime: Runtime = field(default_factory=Runtime)
+    """What starts threads in it."""
+
     observed_user: str | None = None
+    """The user that its rows name, None for none."""
+
     run_id: str = field(init=False, default="")
+    """What tells this run of it from all others."""
 
     def __post_init__(self) -> None:
         """Compute `run_id` and its role."""

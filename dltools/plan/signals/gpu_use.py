@@ -26,28 +26,44 @@ _FEEDS_S = 300.0
 
 @dataclass(frozen=True, slots=True)
 class GpuLever:
-    """How a job is brought to its share of GPUs.
-
-    `since`: when that was set (microseconds), and what the job had had by then: `effort` (GPU s),
-    `attained` (CPU s) and `position` (steps, or epochs). `asked`: the GPUs that it shall have, such
-    as 0.3; `had`: what it had by the lever's last look, None before one. `most`: the GPUs that it
-    uses at most while it runs, None where it uses what it gets. `cost`: the GPU seconds of a step,
-    None if unknown; `gain`: how many times what its slices say it had. `by_duty`: it runs for a
-    `part` of the time; else its quota of CPUs is `cpus`, None for none.
-    """
+    """How a job is brought to its share of GPUs: it runs for a part of the time, or has a quota of
+    CPUs."""
 
     since: int
+    """When that was set (microseconds)."""
+
     effort: float
+    """The GPU seconds that the job had had by then."""
+
     attained: float
+    """The CPU seconds that the job had had by then."""
+
     position: float | None = None
+    """Where the job was then: steps, or epochs; None if it tells neither."""
+
     asked: float = 0.0
+    """The GPUs that it shall have, such as 0.3."""
+
     had: float | None = None
+    """The GPUs that it had by the lever's last look, None before one."""
+
     most: float | None = None
+    """The GPUs that it uses at most while it runs, None where it uses what it gets."""
+
     cost: float | None = None
+    """The GPU seconds of a step, None if unknown."""
+
     gain: float = 1.0
+    """How many times what its slices say it had."""
+
     part: float = 1.0
+    """The part of the time for which it runs, 0 to 1; 1 where it has a quota."""
+
     cpus: float | None = None
+    """Its quota of CPUs in cores, None for none."""
+
     by_duty: bool = True
+    """Whether it runs for a part of the time."""
 
 
 @dataclass(slots=True)

@@ -39,21 +39,28 @@ _IDLE = 1e-6
 
 
 class Growth(NamedTuple):
-    """How fast a job grows, and how much time of its resource that takes.
-
-    `metric` is "" if there is none. `progress` is P (1/s), `use` is R (share of the host's CPUs, or
-    number of devices), `efficiency` is G (1/s); None means unknown. `note` qualifies them in a few
-    words. `per`: the unit of effort in texts, "" for CPU time. `is_early`: computed from the first
-    reports, before two intervals are over.
-    """
+    """How fast a job grows, and how much time of its resource that takes."""
 
     metric: str
+    """The metric that tells it, "" if there is none."""
+
     progress: float | None
+    """P (1/s), None if unknown."""
+
     use: float | None
+    """R (share of the host's CPUs, or number of devices), None if unknown."""
+
     efficiency: float | None
+    """G (1/s), None if unknown."""
+
     note: str
+    """What qualifies these, in a few words; "" for nothing."""
+
     per: str = ""
+    """The unit of effort in texts, "" for CPU time."""
+
     is_early: bool = False
+    """Whether it was computed from the first reports, before two intervals are over."""
 
 
 class MeanUse(NamedTuple):

@@ -15,19 +15,22 @@ from dltools.notation.resources import count_cpus, parse_cpus
 
 
 class InForce(NamedTuple):
-    """A container's limits and state at its newest sample.
-
-    `limits`: those that are known. `turn_s`: the length of its turn (s), None if it takes no turns.
-    `state`: in the engine's word, such as running or paused. `cgroup_parent`: the cgroup among
-    whose children its weight counts. `cannot`: what its engine cannot do with it: names of limits,
-    pause, move.
-    """
+    """A container's limits and state at its newest sample."""
 
     limits: Limits = Limits()
+    """Those that are known."""
+
     turn_s: float | None = None
+    """The length of its turn (s), None if it takes no turns."""
+
     state: str = "running"
+    """In the engine's word, such as running or paused."""
+
     cgroup_parent: str | None = None
+    """The cgroup among whose children its weight counts, None if unknown."""
+
     cannot: frozenset[str] = frozenset()
+    """What its engine cannot do with it: names of limits, pause, move."""
 
 
 class Member(NamedTuple):
@@ -56,11 +59,16 @@ class Membership(NamedTuple):
 
 
 class Runtime(NamedTuple):
-    """What starts threads in a container, as the columns of these names say; None if unknown."""
+    """What starts threads in a container, as the columns of these names say."""
 
     openmp_runtime: str | None = None
+    """Its OpenMP runtimes, None if unknown."""
+
     openmp_settings: str | None = None
+    """The variables that are set for them, None if unknown."""
+
     thread_pools: str | None = None
+    """What starts threads beside OpenMP, None if unknown."""
 
 
 _REMEMBERED = 6
@@ -74,17 +82,22 @@ class Owner:
     Whose limits are in force is not always known. dl-probe knows it where it can read dl-apply's
     journal; elsewhere it takes the limits in force for the owner's. So what plans have set is
     remembered, and does not count as the owner's when it is seen in force. All of this is ours.
-
-    `cpus` and `cpuset`: a quota in cores and a CPU list, None for no limit. `ratio`: the weight as
-    a multiple of the default. `planned`: by setting, the last values that plans have set.
-    `is_known`: whether a sample has shown the limits.
     """
 
     cpus: float | None = None
+    """The quota in cores, None for no limit."""
+
     ratio: float = 1.0
+    """The weight as a multiple of the default."""
+
     cpuset: str | None = None
+    """The CPU list, None for no limit."""
+
     planned: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
+    """The last values that plans have set, by setting."""
+
     is_known: bool = False
+    """Whether a sample has shown the limits."""
 
     @property
     def most_cpus(self) -> float:

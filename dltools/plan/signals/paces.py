@@ -55,39 +55,62 @@ class Place(StrEnum):
 
 
 class Mark(NamedTuple):
-    """A job's position at a time (microseconds): CPU seconds (`work`), reports so far, step.
-    `is_report`: it had just reported."""
+    """A job's position at a time."""
 
     time: int
+    """That time (microseconds)."""
+
     work: float
+    """The CPU seconds that it had had."""
+
     reports: int = 0
+    """How many reports it had made."""
+
     step: int | None = None
+    """Its step, None where it tells none."""
+
     is_report: bool = False
+    """Whether it had just reported."""
 
 
 class Pace(NamedTuple):
-    """The pace of one run of a job.
-
-    `metric`: the metric whose points are its reports. `newest`: its newest report. `begin`: the
-    begin of the window. `best`: its best rate (progress per CPU second), 0 if unknown. `stride`:
-    progress from report to report. `peak`: the most CPUs that it has used. `used`: the sample from
-    which its CPU use is measured. `free_cpu_s` and `free_reports`: its CPU time and its reports
-    since its first report, while it could have used more CPUs. `shared` and `ahead`: its rate while
-    others held it back, and while it went first; None if unknown.
-    """
+    """The pace of one run of a job."""
 
     metric: str
+    """The metric whose points are its reports."""
+
     newest: Mark
+    """Its newest report."""
+
     begin: Mark
+    """The begin of the window."""
+
     place: Place | None = None
+    """How it competes with the others of its host, None where nothing competes with it."""
+
     best: float = 0.0
+    """Its best rate (progress per CPU second), 0 if unknown."""
+
     stride: float = 1.0
+    """The progress from report to report."""
+
     peak: float = 0.0
+    """The most CPUs that it has used."""
+
     used: Mark | None = None
+    """The sample from which its CPU use is measured, None before one."""
+
     free_cpu_s: float = 0.0
+    """Its CPU seconds since its first report, while it could have used more CPUs."""
+
     free_reports: int = 0
+    """Its reports since its first one, while it could have used more CPUs."""
+
     shared: float | None = None
+    """Its rate while others held it back, None if unknown."""
+
     ahead: float | None = None
+    """Its rate while it went first, None if unknown."""
 
     def reported(
         self, times: Sequence[int], steps: Sequence[int | None], work_at: Callable[[int], float]

@@ -42,29 +42,35 @@ def refit(jobs: Iterable[Job]) -> None:
 
 
 class Remaining(NamedTuple):
-    """The effort that a job still needs, as predicted.
-
-    `seconds`: of its resource, infinity if it will not reach its end, None if unknown. `note`
-    says how that is known. `converged`: it has converged and still runs.
-    """
+    """The effort that a job still needs, as predicted."""
 
     seconds: float | None
+    """Of its resource, infinity if it will not reach its end, None if unknown."""
+
     note: str
+    """How that is known."""
+
     converged: bool = False
+    """Whether it has converged and still runs."""
 
 
 class Evidence(NamedTuple):
-    """What a metric shows of a job's learning.
-
-    `curve`: the metric over the effort, None if it shows nothing or the job has diverged; `note`
-    says why. If the metric `fluctuates`, a flat curve does not show convergence.
-    """
+    """What a metric shows of a job's learning."""
 
     metric: str
+    """The name of the metric, "" for none."""
+
     curve: Curve | None = None
+    """The metric over the effort, None if it shows nothing or the job has diverged."""
+
     note: str = ""
+    """Why there is no curve, "" where there is one."""
+
     has_diverged: bool = False
+    """Whether the job has diverged."""
+
     fluctuates: bool = False
+    """Whether it fluctuates: then a flat curve does not show convergence."""
 
     @property
     def left(self) -> Remaining:

@@ -161,21 +161,28 @@ _NEW_S = 5.0
 
 @dataclass(slots=True)
 class Use:
-    """The use of one run of a container. Times are microseconds.
-
-    `started`: when it started. `threads`: how many it has, None if unknown. `samples`: (time, CPU
-    seconds so far). `cpu`: how many CPUs it wanted and got at the newest samples; `throttled`: for
-    how much of the time its quota stopped it; `is_busy`: whether it uses CPU, updated until it
-    reports. `gpu_use`: how it uses the GPUs that it holds.
-    """
+    """The use of one run of a container."""
 
     started: int | None = None
+    """When it started (microseconds), None if unknown."""
+
     threads: int | None = None
+    """How many it has, None if unknown."""
+
     samples: list[tuple[int, float]] = field(default_factory=list)
+    """The time (microseconds) and the CPU seconds so far, in order of time."""
+
     cpu: CpuDemand = field(default_factory=CpuDemand)
+    """How many CPUs it wanted and got at the newest samples."""
+
     throttled: Throttled = field(default_factory=Throttled)
+    """For how much of the time its quota stopped it."""
+
     is_busy: bool = False
+    """Whether it uses CPU, updated until it reports."""
+
     gpu_use: GpuUse = field(default_factory=GpuUse)
+    """How it uses the GPUs that it holds."""
 
     def add_samples(self, times: Sequence[int], seconds: Sequence[float]) -> None:
         """Add counter samples, at least one, with rising times. NaN means no sample; one that goes

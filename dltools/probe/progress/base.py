@@ -11,23 +11,34 @@ from dltools.observations.metric_names import is_metric, normal_name
 
 
 class Point(NamedTuple):
-    """One value that a job reported in one line.
-
-    `metric` is the normal name (`metric_names.normal_name`), `original` the name as printed;
-    `step` and `epoch` are the job's own, None if it says none; `source` is the family that
-    found it; `elapsed_s` is how long the job says it had been running, None if it does not say it;
-    `epochs` and `steps` are how many it says that it will train.
-    """
+    """One value that a job reported in one line."""
 
     metric: str
+    """The normal name (`metric_names.normal_name`)."""
+
     value: float
+    """What was reported, which may not be finite."""
+
     step: int | None
+    """The job's own, None if it says none."""
+
     epoch: float | None
+    """The job's own, None if it says none."""
+
     source: str
+    """The family that found it."""
+
     original: str
+    """The name as printed."""
+
     elapsed_s: float | None = None
+    """How long the job says it had been running (s), None if it does not say it."""
+
     epochs: int | None = None
+    """How many it says that it will train, None if it does not say it."""
+
     steps: int | None = None
+    """How many it says that it will train, None if it does not say it."""
 
 
 class Extractor(Protocol):

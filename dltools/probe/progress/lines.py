@@ -52,20 +52,25 @@ _JUDGED, _FEW, _ONE_IN = 512, 3, 32
 
 
 class LogLine(NamedTuple):
-    """A line of a log, and whether it was drawn over another.
-
-    `stamp` is the time that a prefix of the line says, as text, "" for none. `rank` names the
-    process that printed the line, "" where no prefix does. A rank that is only a number before a
-    colon may be a step as well: `is_certain` is False. A line that `is_drawn_over` is a drawing
-    that is not the last one of a bar.
-    """
+    """A line of a log."""
 
     text: str
+    """The line, without its end."""
+
     is_redrawn: bool
+    """Whether it was drawn over another."""
+
     stamp: str = ""
+    """The time that a prefix of the line says, as text; "" for none."""
+
     rank: str = ""
+    """The process that printed the line, "" where no prefix names one."""
+
     is_certain: bool = True
+    """Whether `rank` can be nothing else: only a number before a colon may be a step as well."""
+
     is_drawn_over: bool = False
+    """Whether it is a drawing that is not the last one of a bar."""
 
 
 class LogLines:

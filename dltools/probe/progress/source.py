@@ -13,25 +13,33 @@ from dltools.probe.progress.base import Extractor, Point
 
 @dataclass(frozen=True, slots=True)
 class TimedPoint:
-    """A point, with the time when the job reported it."""
+    """A point with its time."""
 
     time: datetime
+    """When the job reported it."""
+
     point: Point
+    """The point."""
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A running container to read progress from.
-
-    `pattern` is the user's, None for none. `is_visible` says that the container's processes are on
-    this machine, `is_followed` that its sources will be read again and again.
-    """
+    """A running container to read progress from."""
 
     engine: Engine
+    """The engine that runs it."""
+
     container: Container
+    """What the engine says of it."""
+
     pattern: Extractor | None = None
+    """The user's, None for none."""
+
     is_visible: bool = True
+    """Whether the container's processes are on this machine."""
+
     is_followed: bool = False
+    """Whether its sources will be read again and again."""
 
 
 class ProgressSource(ABC):
