@@ -46,6 +46,9 @@ def subject(request: pytest.FixtureRequest) -> Iterator[Subject]:
 
 
 SPIN = "while :; do :; done"
+BUSY = "while :; do i=0; while [ $((i+=1)) -lt 30000 ]; do :; done; usleep 40000; done"
+"""Wants half a CPU or more: it is awake in its turn, and leaves others' tests some of the CPUs."""
+
 TRAINING = "i=0; while :; do i=$((i+1)); echo step $i loss: 0.$((99999-i)); usleep 50000; done"
 """It reports some twenty times a second."""
 
@@ -62,3 +65,9 @@ def busy(subject: Subject) -> list[Job]:
         pytest.skip("tests/contract/run tries them over each engine")
     script = f"({SPIN}) & ({SPIN}) & {TRAINING}"
     return [subject.start(script, name) for name in ("a", "b")]
+
+
+@pytest.fixture
+def awake(subject: Subject) -> list[Job]:
+    """Two containers that burn so little that `make test` has them too."""
+    return [subject.start(BUSY, name) for name in ("a", "b")]

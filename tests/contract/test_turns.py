@@ -123,15 +123,17 @@ def test_a_frozen_container_is_killed(subject, tool, busy) -> None:
 
 
 @pytest.mark.parametrize("arguments", [("--undo",), ()], ids=["undo", "plan"])
-def test_after_kill_9_the_next_run_unpauses(subject, tool, busy, arguments) -> None:
-    with rotating(subject, tool, busy, "--lease", "0") as process:
+def test_after_kill_9_the_next_run_unpauses(subject, tool, awake, arguments) -> None:
+    with rotating(subject, tool, awake, "--lease", "0") as process:
         process.kill()
         process.wait(60 * PATIENCE)
-    assert sum(frozen(busy)) >= 1
-    done = tool("dl-apply", "--host", subject.url, *arguments, input=plan(subject))
+    assert sum(frozen(awake)) >= 1
+    next_run = ("dl-apply", "--host", subject.url, *arguments)
+    done = tool(*next_run, input=plan(subject))
     assert done.returncode == 0
-    assert b"had left" in done.stderr  # one of them, or both
-    assert frozen(busy) == [False, False]
+    assert b"an earlier dl-apply had left" in done.stderr  # one of them, or both
+    assert frozen(awake) == [False, False]
+    assert b"had left" not in tool(*next_run, input=plan(subject)).stderr
 
 
 def test_killed_at_any_moment_nothing_stays_frozen(subject, tool, busy) -> None:

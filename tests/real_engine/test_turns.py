@@ -12,21 +12,18 @@ from typing import Any
 
 import pytest
 from contract import plans
+from contract.conftest import BUSY, SPIN
 from contract.plans import plan
 from helpers.containers import Job, api, eventually, plan_for
 from helpers.pipes import give
-from helpers.tools import Tools, complaint, records
+from helpers.tools import Tools, records
 from real_engine.conftest import row_of
 
 from dltools.actions.plans import Op
 
-SPIN = "while :; do :; done"
-BUSY = "while :; do i=0; while [ $((i+=1)) -lt 30000 ]; do :; done; usleep 40000; done"
-"""Wants half a CPU or more: it is awake in its turn, and leaves others' tests some of the CPUs."""
 
-
-def turns(*jobs: Job, seconds: float = 0.5) -> bytes:
-    return plans.turns(jobs[0], *jobs, seconds=seconds)
+def turns(*jobs: Job) -> bytes:
+    return plans.turns(jobs[0], *jobs)
 
 
 def running_threads(job: Job) -> int:
@@ -65,13 +62,11 @@ def ran_alone(jobs: list[Job]) -> list[Job]:
 
 
 @contextmanager
-def rotating(
-    tool: Tools, jobs: list[Job], *arguments: str, seconds: float = 0.5
-) -> Iterator[subprocess.Popen[bytes]]:
+def rotating(tool: Tools, jobs: list[Job]) -> Iterator[subprocess.Popen[bytes]]:
     """Start a dl-apply that gives these containers turns; its input stays open."""
-    process = tool.begin("dl-apply", *arguments)
+    process = tool.begin("dl-apply")
     assert process.stdout is not None
-    give(process, turns(*jobs, seconds=seconds))
+    give(process, turns(*jobs))
     for _ in jobs:
         assert json.loads(process.stdout.readline())["status"] == "applied"
     eventually(
@@ -111,21 +106,6 @@ def test_no_container_stays_paused_after_a_signal(run, tool, number) -> None:
         process.send_signal(number)
         process.wait(120)
     assert [state(job) for job in jobs] == ["running"] * 2
-
-
-@pytest.mark.parametrize("arguments", [("--undo",), ()])
-def test_after_kill_9_the_next_run_unpauses(run, tool, arguments) -> None:
-    jobs = [run(BUSY, name=name) for name in ("a", "b")]
-    with rotating(tool, jobs, "--lease", "0", seconds=600) as process:
-        process.kill()
-        process.wait(120)
-    assert sorted(state(job) for job in jobs) == ["paused", "running"]
-    other = run(name="other")
-    done = tool("dl-apply", *arguments, input=b"" if arguments else plan_for(other, {"cpus": 0.5}))
-    assert done.returncode == 0
-    assert "an earlier dl-apply had left it paused" in complaint(done.stderr)
-    assert [state(job) for job in jobs] == ["running"] * 2
-    assert b"left paused" not in tool("dl-apply", *arguments, input=plan(run)).stderr
 
 
 def test_it_ends_when_no_container_waits(run, tool, gate) -> None:

@@ -39,7 +39,7 @@ SHOWN_BY = {
     "an engine that dies or hangs holds up no other's lease": [
         "real_engine/test_leases_of_several.py", "apply/test_actuator.py",
     ],
-    "turns leave no container paused": ["real_engine/test_turns.py"],
+    "turns leave no container paused": ["real_engine/test_turns.py", "contract/test_turns.py"],
     "bad settings are refused, failed changes reverted": ["real_engine/test_reverting.py"],
     "an administrator's change, and what is not selected, is left alone": [
         "real_engine/test_foreign.py", "real_engine/test_roles.py",
