@@ -8,7 +8,7 @@ from typing import TypedDict, cast
 from dltools.notation.limits import Limits
 
 
-class Turn(TypedDict, total=False):
+class TurnSettings(TypedDict, total=False):
     """The turn of a container: the number of the group that runs together, from 0 in order of the
     turns, and its length (s). Where turns are of another resource than the CPUs, `queue` names it;
     where they are shares of the time, `period_s` is the period in which it runs for so long,
@@ -22,7 +22,7 @@ class Turn(TypedDict, total=False):
     had: float
 
 
-class Settings(Limits, Turn, total=False):
+class Settings(Limits, TurnSettings, total=False):
     """What a plan wants of a container: its limits and its turn; or what it has, before or after an
     action or at a sample. What is absent stays as it is, or is not known.
 

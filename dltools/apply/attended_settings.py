@@ -17,7 +17,7 @@ from dltools.apply.settings_update import OwnersOwn, Raised, SettingsUpdate
 from dltools.engine.interface import GoneError, LocatedContainer, RefusedError
 from dltools.engine.journal import Journal
 from dltools.engine.kernel_scales import MOST_SHARES
-from dltools.engine.limits import limit_files
+from dltools.engine.limits import limit_writing
 from dltools.engine.limits.cpu_limits import attainable_settings, settings_in_force
 from dltools.notation.limits import Limits, differs, only, weight_of
 
@@ -77,7 +77,7 @@ class OwnSettings:
 
     def _write_weight(self, located: LocatedContainer, weight: float) -> None:
         with suppress(OSError):
-            limit_files.write_settings(located, {"weight": weight})
+            limit_writing.write_settings(located, {"weight": weight})
 
     def give(self, container_id: str) -> None:
         """Give a container its own settings, if it has those of dl-apply."""
@@ -114,7 +114,7 @@ class OwnSettings:
             entry = self._journal.find(container_id) if before else None
             if entry is None:
                 return
-            located = self._update.locator.find(container_id)
+            located = self._update.locator.locate_by_id(container_id)
             ours = entry.names - self._update.foreign(located, entry)
             limits = only(before, ours)
             limits.update(only(later, ours | (later.keys() - before.keys())))
@@ -130,7 +130,7 @@ class OwnSettings:
     def _located(self, container_id: str) -> LocatedContainer:
         located = self._seen.get(container_id)
         if located is None or located.cgroup is None or not located.cgroup.exists:
-            located = self._update.locator.find(container_id)
+            located = self._update.locator.locate_by_id(container_id)
         return located
 
     def _set(self, located: LocatedContainer, settings: Limits) -> bool:
@@ -144,7 +144,7 @@ class OwnSettings:
         originals.record(originals.describe(located, wanted=limits))
         try:
             with self._update.lock:
-                limit_files.write_settings(located, limits)
+                limit_writing.write_settings(located, limits)
         except OSError:
             return self._ask(located, limits)
         return False

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from dltools.actions.settings import Settings, Turn, as_found
+from dltools.actions.settings import Settings, TurnSettings, as_found
 from dltools.apply.migrate.migration import Migration, MigrationFiles
 from dltools.apply.original_settings import foreign_settings, is_restored
 from dltools.engine.interface import Engine, GoneError, LocatedContainer
@@ -109,7 +109,7 @@ def _changed_container(engine: Engine, locator: Locator, records: _Known) -> Cha
     assert record is not None
     located, current = None, None
     with suppress(GoneError):
-        located = locator.find(record.container_id)
+        located = locator.locate_by_id(record.container_id)
         current = _current(engine, located, records)
     leased_by = entry.leased_by if entry else UNKNOWN_RUN
     return ChangedContainer(
@@ -157,7 +157,7 @@ def _original(records: _Known, current: Settings | None) -> Settings:
     return original
 
 
-_OF_TURNS = {"state", *Turn.__annotations__}
+_OF_TURNS = {"state", *TurnSettings.__annotations__}
 
 
 def paused_elsewhere(engine: Engine, directories: Iterable[Path]) -> list[str]:

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from dltools.actions.plans import Op, Plan, Result, Status
-from dltools.actions.settings import Settings, Turn, as_found
+from dltools.actions.settings import Settings, TurnSettings, as_found
 from dltools.apply.original_settings import timestamp
 from dltools.apply.refusals import FOREIGN
 from dltools.engine.runs import UNKNOWN_RUN, ApplyRun
@@ -162,9 +162,9 @@ class History:
         stay = set(staying)
         for id_, held in self._held.items():
             if id_ not in stay and "turn_s" in held.settings:
-                others = held.settings.keys() - Turn.__annotations__.keys()
+                others = held.settings.keys() - TurnSettings.__annotations__.keys()
                 self._held[id_] = replace(held, settings=only(held.settings, others))
-                names = sorted(Turn.__annotations__)
+                names = sorted(TurnSettings.__annotations__)
                 self._write(_end_of(id_, how) | {"names": names})
 
     def _is_known(self, result: Result) -> bool:

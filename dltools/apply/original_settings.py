@@ -15,7 +15,7 @@ from typing import Any
 
 from dltools.engine.interface import Engine, LocatedContainer
 from dltools.engine.journal import Entry, Journal
-from dltools.engine.limits import limit_files
+from dltools.engine.limits import limit_writing
 from dltools.engine.limits.cpu_limits import (
     current_settings,
     recorded_settings,
@@ -59,10 +59,10 @@ class Originals:
         """Return a container as it is now. `state` is given where the state is to be changed,
         `wanted` where settings are."""
         container = located.container
-        present, kernel = settings_in_force(located), limit_files.read_files(located)
+        present, kernel = settings_in_force(located), limit_writing.read_files(located)
         if "cpuset" not in self._engine.capabilities.limits:  # it is somebody else's to change
             present.pop("cpuset", None)
-            kernel.pop(limit_files.CPUSET, None)
+            kernel.pop(limit_writing.CPUSET, None)
         return Entry(
             engine=self._engine.id,
             host=self._engine.host,
@@ -129,7 +129,7 @@ def foreign_settings(
     if not entry.ours or (has_ended and (not is_recorded or "cpu.weight" in entry.kernel)):
         return set()  # version 2 has weights of its own: a record does not tell them apart
     present, is_lost = settings_in_force(located), has_ended or not is_recorded
-    lost = frozenset(CPU_LIMITS) if is_lost else limit_files.names_in_files(engine, located)
+    lost = frozenset(CPU_LIMITS) if is_lost else limit_writing.names_in_files(engine, located)
     recorded = settings_then(engine, located, entry.fields)
     resets = [only(limits, lost) for limits in (entry.settings, recorded)]
     names, made = present.keys() & entry.names, {name for limits in settings for name in limits}
@@ -149,10 +149,10 @@ def _changed_on_record(
     """Return the names of the settings that somebody else has changed on the record of an engine
     that keeps those of owners: also where dl-apply has written over what is in force since. If the
     engine has told of it (`is_told`), that may be just what dl-apply had set before."""
-    able, is_kept = part(engine, limit_files.WritesLimits), engine.capabilities.keeps
+    able, is_kept = part(engine, limit_writing.WritesLimits), engine.capabilities.keeps
     if able is None or not (able.leaves_record and is_kept) or located.container.files_only:
         return set()
-    names = entry.names & limit_files.names_in_files(engine, located)
+    names = entry.names & limit_writing.names_in_files(engine, located)
     settings = [settings_then(engine, located, entry.fields)]
     settings += (entry.settings,) if is_told else entry.ours
     return unknown_settings(recorded_settings(located), settings, names, located.usable_cpus)
@@ -163,7 +163,7 @@ def bring_into_force(engine: Engine, located: LocatedContainer, entry: Entry) ->
     written over it: it had looked just before. Raises `GoneError` or `RefusedError`."""
     changed, present = _changed_on_record(engine, located, entry), settings_in_force(located)
     if changed - unknown_settings(present, entry.ours, changed, located.usable_cpus):
-        needed(engine, limit_files.WritesLimits).renew(located.container)
+        needed(engine, limit_writing.WritesLimits).renew(located.container)
 
 
 def unknown_settings(
@@ -193,7 +193,7 @@ def is_restored(
     if located.container.files_only and located.cgroup is None:
         return True
     is_partial = _has_others(located, entry, names)
-    if entry.kernel and not is_partial and not limit_files.are_original(located, entry.kernel):
+    if entry.kernel and not is_partial and not limit_writing.are_original(located, entry.kernel):
         return False
     recorded = recorded_settings(located)
     original = settings_then(engine, located, entry.fields)

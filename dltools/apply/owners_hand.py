@@ -103,7 +103,7 @@ class Hands:
                 self._rotation.drop(id_, SIGNALLED)
             elif event.action == "update" and not self._update.engine.requests.is_own(event):
                 with suppress(GoneError, RefusedError):
-                    self._note_update(self._update.locator.find(id_))
+                    self._note_update(self._update.locator.locate_by_id(id_))
 
     def _note_update(self, located: LocatedContainer) -> None:
         """Take note that somebody else has updated a container. While it has its own settings for

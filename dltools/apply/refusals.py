@@ -17,7 +17,7 @@ from dltools.actions.plans import Action, Op, Plan, Result, Status
 from dltools.actions.settings import as_found
 from dltools.engine import cgroup
 from dltools.engine.interface import ALL_CAPABILITIES, Capabilities, Container, Engine, GoneError
-from dltools.engine.kernel_files import ROOT, read_text
+from dltools.engine.kernel_reading import ROOT, read_text
 from dltools.engine.limits.cpu_limits import out_of_bounds
 from dltools.engine.pauses import why_no_pause
 from dltools.errors import DltoolsError

@@ -36,7 +36,7 @@ from dltools.engine.limits.cpu_limits import (
     settings_in_force,
     unfit_cpu_list,
 )
-from dltools.engine.limits.limit_files import names_in_files
+from dltools.engine.limits.limit_writing import names_in_files
 from dltools.engine.parts import LimitChange, SetsLimits, needed
 from dltools.notation.limits import Limits, differs, only, written_name
 
@@ -245,11 +245,11 @@ class SettingsUpdate:
         return replace(result, after=after)
 
     def _restored(self, before: Entry) -> LocatedContainer:
-        located = self.locator.find(before.container_id)
+        located = self.locator.locate_by_id(before.container_id)
         if is_restored(self.engine, located, before):
             return located
         restore(self.engine, located, before)
-        return self.locator.find(before.container_id)
+        return self.locator.locate_by_id(before.container_id)
 
     def _forget(self, before: Entry, is_new: bool) -> None:
         if is_new:

@@ -25,7 +25,7 @@ from dltools.apply.original_settings import timestamp
 from dltools.apply.turn_queues import TurnQueues
 from dltools.apply.turn_schedule import Place, Turn, TurnWait, Use
 from dltools.engine import host
-from dltools.engine.cgroup_files import Directory
+from dltools.engine.cgroup_reading import Directory
 from dltools.engine.cpu_demand import DemandWatch, threads_wait
 from dltools.engine.freezer import thaw_if_stuck
 from dltools.engine.interface import Engine, Event, GoneError, LocatedContainer, RefusedError
@@ -252,7 +252,7 @@ class _Counters:
     def _read(self, id_: str) -> float | None:
         if id_ not in self._located:
             try:
-                self._located[id_] = self._locator.find(id_)
+                self._located[id_] = self._locator.locate_by_id(id_)
             except (GoneError, RefusedError):
                 return None
         located = self._located[id_]
@@ -279,7 +279,7 @@ class _Rescue:
         """Thaw a container if the block takes too long. A command that begins to run in it may be
         frozen half-way; then neither that one nor the engine goes on."""
         if id_ not in self._freezers:
-            self._freezers[id_] = self._locator.find(id_).controller("freezer")
+            self._freezers[id_] = self._locator.locate_by_id(id_).controller("freezer")
         freezer = self._freezers[id_]
         rescue = threading.Timer(_PAUSES_WITHIN_S, thaw_if_stuck, (self._engine, id_, freezer))
         rescue.daemon = True

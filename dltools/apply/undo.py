@@ -107,7 +107,7 @@ class _Undoing:
         """
         result = Result(number, Status.STALE, entry.container_id, entry.container_name)
         try:
-            located = self._locator.find(entry.container_id)
+            located = self._locator.locate_by_id(entry.container_id)
             before = as_found(current_settings(self._engine, located))
             name = located.container.name  # it may have been renamed
             result = replace(result, container_name=name, before=before, after=before)

@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from dltools.engine.cgroup_files import CpuUsage, Directory, MemoryUsage, Transfer, Usage
-from dltools.engine.kernel_files import ROOT, HeldFiles, pressure_seconds, read_int, read_text
+from dltools.engine.cgroup_reading import CpuUsage, Directory, MemoryUsage, Transfer, Usage
+from dltools.engine.kernel_reading import ROOT, HeldFiles, pressure_seconds, read_int, read_text
 
 _EVERY_CGROUP_HAS = "cgroup.procs"
 _THREADS = {1: "tasks", 2: "cgroup.threads"}

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from dltools.engine.cgroup import Cgroup
-from dltools.engine.kernel_files import ROOT, read_text, stat_of
+from dltools.engine.kernel_reading import ROOT, read_text, stat_of
 
 _MOST_THREADS = 512
 """Threads of a container that are looked at (ours): more say no more, and cost time."""

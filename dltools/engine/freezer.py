@@ -9,9 +9,9 @@ from __future__ import annotations
 import threading
 from contextlib import suppress
 
-from dltools.engine.cgroup_files import Directory
+from dltools.engine.cgroup_reading import Directory
 from dltools.engine.interface import Engine, GoneError, RefusedError
-from dltools.engine.kernel_files import read_flat, read_text
+from dltools.engine.kernel_reading import read_flat, read_text
 from dltools.engine.patience import comes_true
 from dltools.errors import DltoolsError
 

@@ -16,7 +16,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from dltools.engine.kernel_files import ROOT, stat_of
+from dltools.engine.kernel_reading import ROOT, stat_of
 from dltools.notation.json_values import table_from
 
 _VISIBLE = "NVIDIA_VISIBLE_DEVICES="

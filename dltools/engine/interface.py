@@ -16,7 +16,7 @@ from pathlib import PurePosixPath
 from typing import Any, NamedTuple, Protocol
 
 from dltools.engine.cgroup import Cgroup
-from dltools.engine.cgroup_files import Directory, Usage
+from dltools.engine.cgroup_reading import Directory, Usage
 from dltools.errors import DltoolsError
 from dltools.labels import ORIGIN, PREFIX
 from dltools.notation.limits import CPU_LIMITS, Limits, written_name

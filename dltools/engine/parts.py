@@ -40,7 +40,7 @@ class LimitChange(NamedTuple):
 
 @runtime_checkable
 class SetsLimits(Protocol):
-    """Sets limits of containers. `limits/limit_files.py` has a base for those that
+    """Sets limits of containers. `limits/limit_writing.py` has a base for those that
     do so in the kernel's files, for all of their containers or for some."""
 
     def set_limits(self, change: LimitChange) -> None:

@@ -20,7 +20,7 @@ from itertools import islice
 from pathlib import Path
 
 from dltools.engine.distributed import Membership, membership, variables_in
-from dltools.engine.kernel_files import ROOT
+from dltools.engine.kernel_reading import ROOT
 
 _Libraries = tuple[tuple[str, bytes, re.Pattern[bytes]], ...]
 """Libraries: a name, bytes that maps with it have, and its files."""

@@ -6,7 +6,7 @@ import os
 import signal
 from dataclasses import dataclass
 
-from dltools.engine.kernel_files import stat_of
+from dltools.engine.kernel_reading import stat_of
 from dltools.engine.patience import comes_true
 from dltools.errors import AccessError
 

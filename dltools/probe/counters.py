@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 
 from dltools.engine import host
-from dltools.engine.cgroup_files import Usage
+from dltools.engine.cgroup_reading import Usage
 from dltools.engine.cpu_demand import threads_wait
 from dltools.engine.interface import Engine
 from dltools.engine.left_alone_records import LeftAlone, read_left_alone
@@ -23,7 +23,7 @@ from dltools.observations.table import Row
 from dltools.probe.container_watch import SEARCH_PART, Searchable, search_due
 from dltools.probe.gpu.collector import Gpus, owners
 from dltools.probe.inventory import Inventory, Watched
-from dltools.probe.parallel import side_by_side
+from dltools.probe.parallel import in_threads
 from dltools.probe.rows import OwnerColumns, add_job_columns, container_row, user_columns
 
 _BY_API = "counters are the engine's: no pressure, no OpenMP"
@@ -133,7 +133,7 @@ class Counters:
             except DltoolsError:
                 return one.container.id, None
 
-        return dict(side_by_side(ask, watched))
+        return dict(in_threads(ask, watched))
 
     def _container_row(self, watched: Watched, host_row: Row, used: Usage | None) -> Row:
         container, gaps = watched.container, watched.gaps

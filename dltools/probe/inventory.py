@@ -22,7 +22,7 @@ from dltools.probe.container_watch import ProcessWatch, RoleWatch
 from dltools.probe.endpoints import endpoint_source
 from dltools.probe.files.file_source import file_source
 from dltools.probe.log_source import log_source
-from dltools.probe.parallel import side_by_side
+from dltools.probe.parallel import in_threads
 from dltools.probe.progress import Extractor
 from dltools.probe.progress.source import ProgressSource, Target
 
@@ -241,7 +241,7 @@ class Inventory:
 
         if self._engine.is_local:
             return list(map(inspect, ids))
-        return side_by_side(inspect, ids)
+        return in_threads(inspect, ids)
 
     def _may_ask(self, id_: str, now: float) -> bool:
         fault = self._faults.get(id_)

@@ -11,7 +11,7 @@ _Item = TypeVar("_Item")
 _Answer = TypeVar("_Answer")
 
 
-def side_by_side(call: Callable[[_Item], _Answer], items: Sequence[_Item]) -> list[_Answer]:
+def in_threads(call: Callable[[_Item], _Answer], items: Sequence[_Item]) -> list[_Answer]:
     """Return what a call returns for each item; the calls run in threads."""
     if not items:
         return []

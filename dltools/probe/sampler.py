@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from dltools.engine.interface import Container, Engine, UnableError
-from dltools.engine.kernel_files import hold_files
+from dltools.engine.kernel_reading import hold_files
 from dltools.engine.links import DistinctEngines, Link
 from dltools.errors import DltoolsError, UnavailableError
 from dltools.observations.roles import NO_RULES, Rules
@@ -27,7 +27,7 @@ from dltools.observations.table import Row
 from dltools.probe.counters import Counters
 from dltools.probe.events import EventStream, Run, await_change
 from dltools.probe.inventory import Inventory, Watched
-from dltools.probe.parallel import side_by_side
+from dltools.probe.parallel import in_threads
 from dltools.probe.progress import Pattern
 from dltools.probe.progress.source import ProgressSource, TimedPoint
 from dltools.probe.rows import progress_row
@@ -337,7 +337,7 @@ class _HostSampler:
                 waiting.append(due)
             else:
                 read(due)
-        side_by_side(read, waiting)
+        in_threads(read, waiting)
 
     def _read(self, due: _Due, read: Callable[[], list[TimedPoint]]) -> None:
         """Keep what a source reads; tell as a gap why it cannot be read, whatever the reason:

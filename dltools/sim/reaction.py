@@ -69,20 +69,20 @@ whether CPUs stay idle, and jobs that fell asleep count as idle."""
 class Looks:
     """The looks of the policy at a host. Times are in seconds.
 
-    `due`: when a round may be due. `changed_at`: when settings follow the first start or exit since
-    the last look. `again`: further times to look, because the shares or demands of jobs have
+    `due`: when a round may be due. `in_force_at`: when settings follow the first start or exit
+    since the last look. `again`: further times to look, because the shares or demands of jobs have
     changed.
     """
 
     def __init__(self, reaction: Reaction) -> None:
-        self.due = self.changed_at = math.inf
+        self.due = self.in_force_at = math.inf
         self.again: list[float] = []
         self._reaction = reaction
 
     def note_change(self, now: float) -> None:
         """Note that a job has just started or ended."""
-        self.changed_at = min(self.changed_at, self._reaction.to_event(now))
-        self.due = min(self.due, self.changed_at)
+        self.in_force_at = min(self.in_force_at, self._reaction.to_event(now))
+        self.due = min(self.due, self.in_force_at)
 
     def note_new_portions(self, now: float) -> None:
         """Note that shares or demands have just changed."""
@@ -90,7 +90,7 @@ class Looks:
 
     def begin(self, now: float) -> bool:
         """Begin a look; tell whether it is one of those that follow changed shares or demands."""
-        self.changed_at = math.inf
+        self.in_force_at = math.inf
         is_again = bool(self.again) and now >= self.again[0]
         if is_again:
             self.again = [time for time in self.again if time > now]
@@ -103,14 +103,14 @@ class Looks:
 
     def _next(self, history: HostHistory, news: float) -> float:
         if not history.containers:
-            return self.changed_at
+            return self.in_force_at
         timer, reaction = history.timer, self._reaction
-        time = min(self.changed_at, reaction.to_report(news))
+        time = min(self.in_force_at, reaction.to_report(news))
         if self.again:
             time = min(time, reaction.to_report(self.again[0]))
         if timer.interval_s is not None and timer.last is not None and timer.run_ids:
             time = min(time, reaction.to_interval(timer.last / MICRO, timer.interval_s))
         due = history.queue.due
-        if due:  # 0 means the change of which changed_at has the time
+        if due:  # 0 means the change of which in_force_at has the time
             time = min(time, reaction.to_due_time(due / MICRO))
         return time

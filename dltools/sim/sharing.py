@@ -52,24 +52,24 @@ def cores_without_quota(
     return allocate(wanted, freed, cpus)[at]
 
 
-class Turn(NamedTuple):
+class SimulatedTurn(NamedTuple):
     """One turn of a cycle: its share of the time, and the limits of all jobs in it."""
 
     share: float
     limits: list[Settings]
 
 
-def turns(limits: Sequence[Settings]) -> list[Turn]:
+def turns(limits: Sequence[Settings]) -> list[SimulatedTurn]:
     """Return the turns of a cycle on the CPUs: a single turn if there are no groups.
 
     Jobs in no group compete with the group that has its turn, as with dl-apply.
     """
     lengths = {limit["group"]: limit["turn_s"] for limit in limits if "group" in limit}
     if not lengths:
-        return [Turn(1.0, list(limits))]
+        return [SimulatedTurn(1.0, list(limits))]
     cycle = sum(lengths.values())
     return [
-        Turn(seconds / cycle, [_in_turn(limit, group) for limit in limits])
+        SimulatedTurn(seconds / cycle, [_in_turn(limit, group) for limit in limits])
         for group, seconds in sorted(lengths.items())
     ]
 

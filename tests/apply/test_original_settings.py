@@ -293,7 +293,7 @@ def test_a_gpu_container_without_processes_has_lost_the_change(
 
 
 def entry_of(engine: Engine, journal: Journal) -> Entry:
-    return Originals(engine, journal, RUN).describe(Locator(engine).find(ID))
+    return Originals(engine, journal, RUN).describe(Locator(engine).locate_by_id(ID))
 
 
 @pytest.mark.parametrize(
@@ -312,10 +312,10 @@ def test_a_container_is_restored(engine, journal, fake_engine, original, changed
     fake_engine.host_config |= original
     entry = entry_of(engine, journal)
     fake_engine.host_config |= changed
-    located = Locator(engine).find(ID)
+    located = Locator(engine).locate_by_id(ID)
     assert not is_restored(engine, located, entry)
     restore(engine, located, entry)
-    assert is_restored(engine, Locator(engine).find(ID), entry)
+    assert is_restored(engine, Locator(engine).locate_by_id(ID), entry)
 
 
 def test_on_version_2_the_shares_are_those_that_give_the_weight(
@@ -347,5 +347,5 @@ def test_a_cpu_list_that_has_not_changed_is_not_sent(engine, journal, fake_engin
     fake_engine.host_config["CpusetCpus"] = "1"
     entry = entry_of(engine, journal)
     fake_engine.host_config["CpuShares"] = 2
-    restore(engine, Locator(engine).find(ID), entry)
+    restore(engine, Locator(engine).locate_by_id(ID), entry)
     assert "CpusetCpus" not in fake_engine.updates[-1]

@@ -4,7 +4,7 @@ import pytest
 from helpers.cgroup_trees import Machine
 
 from dltools.engine import cgroup
-from dltools.engine.cgroup_files import Usage, network_bytes
+from dltools.engine.cgroup_reading import Usage, network_bytes
 
 
 def usage(machine: Machine, name: str) -> Usage:

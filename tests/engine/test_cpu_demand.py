@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 from conftest import ReplaceSleep
 
-from dltools.engine import cpu_demand, kernel_files
+from dltools.engine import cpu_demand, kernel_reading
 from dltools.engine.cgroup import Cgroup
 from dltools.engine.cpu_demand import DemandWatch
 
@@ -39,7 +39,7 @@ def looks(monkeypatch: pytest.MonkeyPatch) -> Looks:
             files |= {f"/proc/{tid}/stat": f"{tid} (a) R {born}" for tid in ready & set(threads)}
             read = lambda path, files=files: files.get(path.replace("//", "/"), "")  # noqa: E731
             monkeypatch.setattr(cpu_demand, "read_text", read)
-            monkeypatch.setattr(kernel_files, "read_text", read)
+            monkeypatch.setattr(kernel_reading, "read_text", read)
             monkeypatch.setattr("time.monotonic", lambda now=now: now)
             monkeypatch.setattr("time.clock_gettime", lambda _clock, now=now: 100.0 + now)
             group = SimpleNamespace(threads=[*threads, 99])

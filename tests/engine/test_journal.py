@@ -8,7 +8,7 @@ from helpers.journal_entries import journal_entry
 
 from dltools.engine import state_records
 from dltools.engine.journal import Entry, Journal, OwnersJournals
-from dltools.engine.limits.limit_fields import recorded_limits
+from dltools.engine.limits.limit_updates import recorded_limits
 from dltools.notation.limits import Limits
 
 ID, OTHER = "a" * 64, "b" * 64

@@ -4,7 +4,7 @@ import pytest
 from helpers.located_containers import located
 
 from dltools.engine.kernel_scales import asked_weight, quota_in_cores, weight_from_v2, weight_to_v2
-from dltools.engine.limits.limit_fields import recorded_limits, setting_updates
+from dltools.engine.limits.limit_updates import recorded_limits, setting_updates
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from dltools.engine.log_files import FollowedFile, read_log, rotated
+from dltools.engine.log_reading import FollowedFile, read_log, rotated
 
 
 class Log:

@@ -9,7 +9,7 @@ from dltools.observations.samples_by_host import samples_by_host, table_chunks
 from dltools.observations.table import Row, to_table
 from dltools.plan.hosts.host_history import HostHistory
 from dltools.plan.policy.interface import Requirements
-from dltools.plan.realisation.queue import Queue
+from dltools.plan.realisation.queue_positions import Queue
 from dltools.plan.samples.recorded_host import RecordedHost
 from dltools.plan.signals.container_history import ContainerHistory
 

@@ -7,7 +7,7 @@ from dltools.notation.times import MICRO
 from dltools.plan.forecast.promise import DockerAlone
 from dltools.plan.policy.interface import Allocation, HostState
 from dltools.plan.realisation.mode import Mode, ModeChoice
-from dltools.plan.realisation.queue import Queue
+from dltools.plan.realisation.queue_positions import Queue
 from dltools.plan.realisation.realise import realise
 from dltools.plan.signals.busy_threads import needed_cpus
 from dltools.plan.signals.container_history import ContainerHistory

@@ -10,7 +10,7 @@ from helpers.scripted_engine import ScriptedEngine
 
 from dltools.engine.cgroup import Cgroup
 from dltools.engine.journal import Entry, Journal
-from dltools.engine.limits.limit_fields import recorded_limits
+from dltools.engine.limits.limit_updates import recorded_limits
 from dltools.observations.table import Row
 from dltools.probe.counters import Counters
 from dltools.probe.inventory import Inventory

@@ -12,7 +12,7 @@ from real_engine.test_hands_on_jobs import applying, ended, say
 
 from dltools.actions.settings import Settings
 from dltools.engine.interface import GoneError
-from dltools.engine.limits import limit_files
+from dltools.engine.limits import limit_writing
 from dltools.engine.limits.cpu_limits import Locator, settings_in_force
 
 
@@ -41,7 +41,7 @@ def test_a_container_that_is_killed_is_not_taken_for_changed(run) -> None:
         killer.start()
         with suppress(GoneError):
             while True:
-                seen.append(settings_in_force(locator.find(job.id)))
+                seen.append(settings_in_force(locator.locate_by_id(job.id)))
         killer.join()
     in_force = {"cpus": 1.5, "weight": weight, "cpuset": None}
     on_record = {**in_force, "weight": 700.0}  # version 2 makes another weight of it
@@ -153,7 +153,7 @@ def test_an_update_that_a_change_is_written_over_comes_back(tool, run, is_told) 
 def written_over(job: Job) -> None:
     """Have an owner's weight written over by one of dl-apply."""
     job.record({"CpuShares": 500})
-    limit_files.write_settings(Locator(job.engine).find(job.id), {"weight": 2.0})
+    limit_writing.write_settings(Locator(job.engine).locate_by_id(job.id), {"weight": 2.0})
 
 
 def test_an_update_of_another_limit_stays_beside_a_weight(tool, run) -> None:

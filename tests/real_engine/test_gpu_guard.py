@@ -17,7 +17,7 @@ from dltools.engine.docker.changes import DockerLimits
 from dltools.engine.gpu_access import FRAGILE, LASTING
 from dltools.engine.interface import Engine
 from dltools.engine.journal import Journal
-from dltools.engine.limits import limit_files
+from dltools.engine.limits import limit_writing
 from dltools.engine.limits.cpu_limits import Locator
 from dltools.notation.times import format_time
 
@@ -70,9 +70,9 @@ def test_what_came_by_cdi_the_engine_changes(actuator, run, monkeypatch) -> None
 def test_a_daemon_reload_is_nobody_s_hand(actuator, run) -> None:
     """It puts back what the engine knows: the next plan sets it again, and says who may have."""
     job = run()
-    located = Locator(job.engine).find(job.id)
+    located = Locator(job.engine).locate_by_id(job.id)
     actuator.apply(plan(job, {"cpus": 0.4}))
-    limit_files.write_settings(located, {"cpus": None})
+    limit_writing.write_settings(located, {"cpus": None})
     (result,) = actuator.apply(plan(job, {"cpus": 0.4}))
     assert (result.status, job.kernel_cpus) == (Status.APPLIED, pytest.approx(0.4))
     assert result.error == "systemd, or somebody, has changed cpus since dl-apply set it"
@@ -103,7 +103,7 @@ def test_files_that_cannot_be_written_are_a_reason_to_skip(actuator, run, monkey
 
     job = run()
     files = job.kernel()
-    monkeypatch.setattr(limit_files, "write_settings", refuse)
+    monkeypatch.setattr(limit_writing, "write_settings", refuse)
     (result,) = actuator.apply(plan(job, {"cpus": 0.4}))
     assert result.status is Status.SKIPPED
     assert "GPU" in str(result.error)

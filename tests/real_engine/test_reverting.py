@@ -117,7 +117,7 @@ def damaged(actuator: EngineActuator, job: Job, state: Path, **record: int) -> N
     """Leave an entry, and a record that the kernel has refused."""
     engine = actuator.engine
     originals = Originals(engine, Journal(state / "journal"), ApplyRun())
-    originals.record(originals.describe(Locator(engine).find(job.id)))
+    originals.record(originals.describe(Locator(engine).locate_by_id(job.id)))
     job.record(record)
 
 

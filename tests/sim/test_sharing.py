@@ -11,7 +11,7 @@ from dltools.actions.settings import Settings
 from dltools.plan.forecast.contention_law import LEAST_USEFUL, spin_exponent
 from dltools.sim.sharing import (
     CHANGE_OVER_S,
-    Turn,
+    SimulatedTurn,
     allocate,
     change_over_loss,
     cores_without_quota,
@@ -137,7 +137,7 @@ def test_turns_take_their_shares_of_a_cycle_and_jobs_in_no_group_compete() -> No
     cycle = turns([mine, other, neither])
     assert [turn.share for turn in cycle] == [0.75, 0.25]
     assert [allocate([2, 2, 2], turn.limits, 2.0) for turn in cycle] == [[1, 0, 1], [0, 1, 1]]
-    assert turns([neither, neither]) == [Turn(1.0, [neither, neither])]
+    assert turns([neither, neither]) == [SimulatedTurn(1.0, [neither, neither])]
 
 
 limits = st.builds(

@@ -20,7 +20,7 @@ from dltools.cli.exits import Exit
 from dltools.cli.probe.doctor_checks import Finding, Health, of_sample
 from dltools.cli.remarks import as_root
 from dltools.engine import cgroup, state_folder
-from dltools.engine.kernel_files import ROOT
+from dltools.engine.kernel_reading import ROOT
 from dltools.engine.pauses import ELSEWHERE, why_no_pause
 from dltools.engine.registry import open_engine
 from dltools.errors import AccessError, DataError, DltoolsError

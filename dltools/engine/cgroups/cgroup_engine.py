@@ -31,9 +31,9 @@ from dltools.engine.interface import (
     Program,
     Refusals,
 )
-from dltools.engine.kernel_files import ROOT, read_text
-from dltools.engine.limits import limit_files
-from dltools.engine.limits.limit_files import WritesLimits
+from dltools.engine.kernel_reading import ROOT, read_text
+from dltools.engine.limits import limit_writing
+from dltools.engine.limits.limit_writing import WritesLimits
 from dltools.engine.parts import Pauses
 from dltools.errors import ConfigError
 from dltools.labels import has_labels
@@ -150,7 +150,7 @@ class CgroupEngine(Engine, WritesLimits, Pauses):
                 pause="" if can.pauses else "its cgroup has no freezer",
                 limits={name: lacks(path, name) for name in CPU_LIMITS if name not in can.limits},
             ),
-            limit_fields=limit_files.read_files(
+            limit_fields=limit_writing.read_files(
                 LocatedContainer(
                     Container("", "", cgroup_path=path), self._tree.at(path), float(self.cpus), ""
                 )

@@ -19,7 +19,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from dltools.engine.interface import LARGEST_BACKLOG, Container, LogFlow
-from dltools.engine.kernel_files import ROOT, read_text
+from dltools.engine.kernel_reading import ROOT, read_text
 from dltools.engine.patience import comes_true
 
 LONGEST_LINE = 16 << 10

@@ -24,7 +24,7 @@ from dltools.engine.cgroups.cgroup_kind import CgroupKind, Naming
 from dltools.engine.cgroups.cgroup_tree import CgroupTree, Process
 from dltools.engine.freezer import FILES
 from dltools.engine.interface import Capabilities, Container, RefusedError
-from dltools.engine.kernel_files import ROOT, read_text
+from dltools.engine.kernel_reading import ROOT, read_text
 from dltools.engine.patience import comes_true
 from dltools.errors import ConfigError
 

@@ -14,8 +14,8 @@ from typing import Any
 from dltools.engine.cri.connection import Connection
 from dltools.engine.interface import Container, Fields, LocatedContainer, RefusedError
 from dltools.engine.kernel_scales import quota_in_cores, shares_for
-from dltools.engine.limits import limit_fields as common
-from dltools.engine.limits.limit_files import WritesLimits
+from dltools.engine.limits import limit_updates as common
+from dltools.engine.limits.limit_writing import WritesLimits
 from dltools.engine.parts import LimitChange
 from dltools.notation.json_values import table_in
 from dltools.notation.limits import DEFAULT_WEIGHT, Limits

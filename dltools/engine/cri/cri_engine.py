@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 from dltools.engine import cgroup, freezer, host, looked_events
 from dltools.engine.address import Address
 from dltools.engine.cgroup import Cgroup
-from dltools.engine.cgroup_files import Directory
+from dltools.engine.cgroup_reading import Directory
 from dltools.engine.cri import pod_containers
 from dltools.engine.cri.connection import Connection, socket_path
 from dltools.engine.cri.cpu_resources import CriLimits
@@ -34,8 +34,8 @@ from dltools.engine.interface import (
     LogFlow,
     RefusedError,
 )
-from dltools.engine.kernel_files import read_text
-from dltools.engine.log_files import FollowedFile, read_log
+from dltools.engine.kernel_reading import read_text
+from dltools.engine.log_reading import FollowedFile, read_log
 from dltools.engine.parts import Pauses
 from dltools.engine.patience import Patience
 from dltools.engine.pauses import may_pause, why_no_pause

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from dltools.engine.cgroup_files import CpuUsage, MemoryUsage, Transfer, Usage
+from dltools.engine.cgroup_reading import CpuUsage, MemoryUsage, Transfer, Usage
 from dltools.engine.docker.moves import is_own_network
 from dltools.engine.docker.swarm import SERVICE
 from dltools.engine.gpu_access import access_by_request
@@ -24,7 +24,7 @@ from dltools.engine.interface import (
     Program,
     Refusals,
 )
-from dltools.engine.limits.limit_fields import FIELDS, recorded_limits
+from dltools.engine.limits.limit_updates import FIELDS, recorded_limits
 from dltools.engine.pauses import HEALTH_CHECK, may_pause
 from dltools.notation.json_values import table_in
 from dltools.notation.times import time_or_none

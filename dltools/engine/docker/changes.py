@@ -9,13 +9,13 @@ from typing import Any
 
 from dltools.engine.docker.transport import Transport, quoted
 from dltools.engine.interface import Container, Event, Fields, GoneError, RefusedError, Requests
-from dltools.engine.limits.limit_fields import (
+from dltools.engine.limits.limit_updates import (
     equivalent_original,
     recorded_limits,
     restoring_updates,
     setting_updates,
 )
-from dltools.engine.limits.limit_files import WritesLimits
+from dltools.engine.limits.limit_writing import WritesLimits
 from dltools.engine.parts import LimitChange, Pauses
 from dltools.notation.limits import Limits
 

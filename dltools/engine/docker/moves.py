@@ -10,7 +10,7 @@ from dltools.engine.docker.changes import Changes, path_of
 from dltools.engine.docker.swarm import SERVICE
 from dltools.engine.docker.transport import Transport, quoted
 from dltools.engine.interface import Container, Fields, GoneError
-from dltools.engine.limits.limit_fields import creation_fields
+from dltools.engine.limits.limit_updates import creation_fields
 from dltools.engine.parts import Delivers, Move, Moves
 from dltools.labels import ORIGIN
 

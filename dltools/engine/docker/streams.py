@@ -23,7 +23,7 @@ from dltools.engine.docker.transport import (
     quoted,
 )
 from dltools.engine.interface import LARGEST_BACKLOG, Container, LogFlow, RefusedError
-from dltools.engine.log_files import cut_message, entry_of
+from dltools.engine.log_reading import cut_message, entry_of
 from dltools.engine.patience import comes_true
 
 _FIRST_LINES, _MORE = 2_000, 8

@@ -37,7 +37,7 @@ class Locator:
         self._engine = engine
         self._mounts = cgroup.mounts()
 
-    def find(self, container_id: str) -> LocatedContainer:
+    def locate_by_id(self, container_id: str) -> LocatedContainer:
         """Inspect a container and locate it. Raises `GoneError` or `RefusedError`."""
         return self.locate(self._engine.inspect(container_id))
 

@@ -19,9 +19,9 @@ from dltools.engine.docker.engine import DockerEngine, connect
 from dltools.engine.docker.moves import DockerMoves
 from dltools.engine.docker.transport import Transport
 from dltools.engine.interface import Capabilities, Container, Engine, Event, Fields, RefusedError
-from dltools.engine.kernel_files import read_text
-from dltools.engine.limits.limit_fields import FIELDS
-from dltools.engine.log_files import SETTLED_S
+from dltools.engine.kernel_reading import read_text
+from dltools.engine.limits.limit_updates import FIELDS
+from dltools.engine.log_reading import SETTLED_S
 from dltools.engine.parts import LimitChange
 from dltools.engine.patience import Patience
 from dltools.errors import UnavailableError

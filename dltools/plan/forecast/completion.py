@@ -102,7 +102,7 @@ def _tier(jobs: Sequence[Prospect], indices: Iterable[int], *, in_turns: bool) -
     return _Tier(groups, sum(map(len, kinds.values())), cpus, in_turns)
 
 
-def side_by_side(jobs: Sequence[Prospect], cpus: float) -> list[float]:
+def sharing_equally(jobs: Sequence[Prospect], cpus: float) -> list[float]:
     """Return in how many seconds each job ends where all share a host's CPUs equally."""
     ends = [math.inf] * len(jobs)
     tier = _tier(jobs, range(len(jobs)), in_turns=False)
@@ -130,7 +130,7 @@ def in_order(
         at_rest.append((clock, list(ends), had))
     for since, times, had in reversed(at_rest):
         later = [jobs[at]._replace(left=jobs[at].left - had[at]) for at in had]
-        for at, end in zip(had, side_by_side(later, cpus) if later else (), strict=True):
+        for at, end in zip(had, sharing_equally(later, cpus) if later else (), strict=True):
             times[at] = since + end
         yield times
 

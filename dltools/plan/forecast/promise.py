@@ -27,7 +27,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from dltools.notation.times import MICRO
-from dltools.plan.forecast.completion import Prospect, equal_parts, side_by_side
+from dltools.plan.forecast.completion import Prospect, equal_parts, sharing_equally
 from dltools.plan.signals.busy_threads import needed_cpus
 from dltools.plan.signals.job import Job
 from dltools.plan.signals.prediction import length_left
@@ -211,7 +211,7 @@ class DockerAlone:
             Prospect(left[key] / self.jobs[key].containers, self.jobs[key].each)
             for key in containers
         ]
-        return dict(zip(containers, side_by_side(each, cpus), strict=True))
+        return dict(zip(containers, sharing_equally(each, cpus), strict=True))
 
     def lost(self, ends: Mapping[str, int], cpus: float, competing: float = 0.0) -> float:
         """Return the part of all job seconds that the real host has lost, below 0 where it has

@@ -21,7 +21,7 @@ from dltools.plan.policy.interface import (
     Requirements,
 )
 from dltools.plan.realisation.arrangement import Outlook
-from dltools.plan.realisation.queue import Queue
+from dltools.plan.realisation.queue_positions import Queue
 from dltools.plan.signals.busy_cpus import CpuLoad, OthersUse
 from dltools.plan.signals.container_history import JITTER, ContainerHistory
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import cast
 
 from dltools.actions.plans import Action, Op
-from dltools.actions.settings import LEAST_CPUS, Settings, Turn, as_found
+from dltools.actions.settings import LEAST_CPUS, Settings, TurnSettings, as_found
 from dltools.notation.limits import LIMITS, differs, only
 from dltools.plan.hosts.host_history import HostHistory
 from dltools.plan.policy.interface import Allocation
@@ -171,7 +171,7 @@ def _changes(decision: JobDecision) -> Iterator[Action]:
 
 
 def _turn(setting: Settings) -> Settings:
-    return only(setting, Turn.__annotations__)
+    return only(setting, TurnSettings.__annotations__)
 
 
 def _orders(host: HostHistory) -> Iterator[Action]:

@@ -17,7 +17,7 @@ from itertools import groupby
 from statistics import fmean
 
 from dltools.notation.times import MICRO
-from dltools.plan.forecast.completion import Forecasts, Prospect, in_order, side_by_side
+from dltools.plan.forecast.completion import Forecasts, Prospect, in_order, sharing_equally
 from dltools.plan.forecast.contention_law import spin_exponent
 from dltools.plan.forecast.promise import LAST, DockerAlone
 from dltools.plan.policy.interface import HostState
@@ -33,7 +33,7 @@ from dltools.plan.realisation.mode import (
     RealisationOptions,
 )
 from dltools.plan.realisation.order import groups_that_fit, standings
-from dltools.plan.realisation.queue import Queue
+from dltools.plan.realisation.queue_positions import Queue
 from dltools.plan.realisation.shared_host import SharedHost, allocations_of
 from dltools.plan.signals.busy_threads import (
     busy_threads,
@@ -169,7 +169,7 @@ def compare(
     prospects = [
         _prospect(job, lefts[job.run_id], shared, explore_s, spin[job.id]) for job in order
     ]
-    beside = side_by_side(prospects, host.cpus)
+    beside = sharing_equally(prospects, host.cpus)
     in_turns = next(in_order(prospects, [range(len(order))], host.cpus, {0}))
     groups = len(groups_that_fit(order, host.cpus, shared.need))
     packed = min(1.0, math.fsum(prospect.cpus for prospect in prospects) / (groups * host.cpus))
@@ -207,7 +207,7 @@ def compare(
 
 def _lost_by_competing(jobs: Sequence[Prospect], beside: Sequence[float], cpus: float) -> float:
     """Return by what part of the time competing makes jobs end later on average."""
-    free = side_by_side([job._replace(exponent=0.0) for job in jobs], cpus)
+    free = sharing_equally([job._replace(exponent=0.0) for job in jobs], cpus)
     return fmean(beside) / fmean(free) - 1
 
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from dltools.actions.settings import Settings, Turn
+from dltools.actions.settings import Settings, TurnSettings
 from dltools.notation.limits import DEFAULT_WEIGHT, only, whole_weight
 from dltools.notation.resources import format_cpus, parse_cpus
 from dltools.plan.realisation.mode import OTHERS, Mode, ModeChoice
@@ -92,7 +92,7 @@ def within_bounds(
         cannot, setting = job.in_force.cannot, realisation.settings[job.id]
         said = [f"its engine {here}"] if need in cannot and not realisation.unable else []
         if cannot:
-            lost = {*cannot, *(Turn.__annotations__ if _PAUSE in cannot else ())}
+            lost = {*cannot, *(TurnSettings.__annotations__ if _PAUSE in cannot else ())}
             setting = only(setting, setting.keys() - lost)
         if respects_owners:
             setting = _within_owner(setting, job.owner, cpus)

@@ -16,7 +16,7 @@ from dltools.labels import longest_pause_s
 from dltools.notation.times import MICRO
 from dltools.plan.forecast.promise import Due
 from dltools.plan.policy.by_user import by_user
-from dltools.plan.realisation.queue import Queue, Runs
+from dltools.plan.realisation.queue_positions import Queue, Runs
 from dltools.plan.realisation.shared_host import SharedHost
 from dltools.plan.signals.busy_threads import is_serving, needed_cpus
 from dltools.plan.signals.job import Job

@@ -15,7 +15,7 @@ from dltools.plan.realisation.bounds import within_bounds
 from dltools.plan.realisation.feeders import feeders, list_of_others
 from dltools.plan.realisation.mode import Mode, ModeChoice
 from dltools.plan.realisation.owners_weights import WEIGHTED, by_owners_weights
-from dltools.plan.realisation.queue import Queue
+from dltools.plan.realisation.queue_positions import Queue
 from dltools.plan.realisation.queue_weights import priorities
 from dltools.plan.realisation.rotation import rotation
 from dltools.plan.realisation.shared_host import Realisation, SharedHost, allocations_of

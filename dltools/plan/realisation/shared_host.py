@@ -12,7 +12,7 @@ from dltools.notation.limits import DEFAULT_WEIGHT
 from dltools.plan.forecast.promise import Due
 from dltools.plan.policy.interface import Allocation
 from dltools.plan.realisation.mode import Mode, ModeChoice
-from dltools.plan.realisation.queue import Queue
+from dltools.plan.realisation.queue_positions import Queue
 from dltools.plan.signals.busy_cpus import COMPETE
 from dltools.plan.signals.busy_threads import needed_cpus
 from dltools.plan.signals.job import Job

@@ -13,7 +13,7 @@ from dltools.notation.limits import DEFAULT_WEIGHT, LEAST_WEIGHT, MOST_WEIGHT, w
 from dltools.plan.policy.by_user import are_of_one_user
 from dltools.plan.policy.shares import in_proportion
 from dltools.plan.realisation import order
-from dltools.plan.realisation.queue import Queue
+from dltools.plan.realisation.queue_positions import Queue
 from dltools.plan.realisation.shared_host import MILD_NOTE, TURN_NOTE, Realisation, SharedHost
 from dltools.plan.signals.busy_threads import is_serving, needed_cpus
 

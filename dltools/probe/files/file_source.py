@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
-from dltools.engine.kernel_files import read_text
+from dltools.engine.kernel_reading import read_text
 from dltools.labels import FILES
 from dltools.probe.files.readers import Reader, Timed, Trackio, reader_of, reader_of_named
 from dltools.probe.files.rooted import Root

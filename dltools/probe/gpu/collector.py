@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from dltools.engine.kernel_files import ROOT, read_text
+from dltools.engine.kernel_reading import ROOT, read_text
 from dltools.notation.times import MICRO
 from dltools.observations.device_rows import device_cells, use_in
 from dltools.observations.host_samples import DeviceUse

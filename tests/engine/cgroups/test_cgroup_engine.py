@@ -14,9 +14,9 @@ from dltools.apply.refusals import Rules
 from dltools.engine import freezer, looked_events
 from dltools.engine.cgroups.cgroup_engine import CgroupEngine
 from dltools.engine.interface import Container, GoneError, RefusedError
-from dltools.engine.limits import limit_files
+from dltools.engine.limits import limit_writing
 from dltools.engine.limits.cpu_limits import settings_in_force
-from dltools.engine.limits.limit_files import are_original
+from dltools.engine.limits.limit_writing import are_original
 from dltools.engine.registry import host_address, open_engine
 from dltools.errors import ConfigError
 from dltools.notation.limits import Limits
@@ -116,13 +116,13 @@ WANTED: tuple[Limits, ...] = (
 def test_limits_are_set_and_restored_to_the_letter(machine, wanted) -> None:
     engine = engine_of(machine)
     before, texts = located(engine, "/jobs/a"), machine.texts("/jobs/a")
-    limit_files.write_settings(before, wanted)
+    limit_writing.write_settings(before, wanted)
     changed = settings_in_force(located(engine, "/jobs/a"))
     if "cpus" in wanted:
         assert changed["cpus"] == wanted["cpus"]
     assert machine.texts("/jobs/a") != texts
     assert machine.texts("/jobs/b") == texts
-    limit_files.write_files(before, before.container.limit_fields)
+    limit_writing.write_files(before, before.container.limit_fields)
     assert machine.texts("/jobs/a") == texts
 
 
@@ -136,7 +136,7 @@ def test_where_the_kernel_takes_no_empty_cpu_list_back_it_is_all_cpus(
     engine = engine_of(machine)
     before = located(engine, "/jobs/a")
     original = before.container.limit_fields
-    limit_files.write_settings(before, {"cpuset": "0"})
+    limit_writing.write_settings(before, {"cpuset": "0"})
     assert not are_original(before, original)
     write = Path.write_text
 
@@ -146,7 +146,7 @@ def test_where_the_kernel_takes_no_empty_cpu_list_back_it_is_all_cpus(
         return write(path, text)
 
     monkeypatch.setattr(Path, "write_text", refuse_empty)
-    limit_files.write_files(before, original)
+    limit_writing.write_files(before, original)
     assert machine.texts("/jobs/a")["cpuset.cpus"] == "0-1"
     assert are_original(before, original)
 
@@ -157,7 +157,7 @@ def test_limits_are_gone_with_a_controller_that_is_taken_away(tmp_path) -> None:
     engine = engine_of(machine)
     before = located(engine, "/jobs/a")
     original = before.container.limit_fields
-    limit_files.write_settings(before, {"cpus": 0.5, "weight": 256.0})
+    limit_writing.write_settings(before, {"cpus": 0.5, "weight": 256.0})
     assert not are_original(before, original)
     for file in machine.folder("v2", "/jobs/a").glob("cpu.*"):
         file.unlink()
@@ -173,9 +173,9 @@ def test_a_burst_is_lowered_and_restored(machine) -> None:
     file.write_text("70000\n")
     engine = engine_of(machine)
     before, texts = located(engine, "/jobs/a"), machine.texts("/jobs/a")
-    limit_files.write_settings(before, {"cpus": 0.5})
+    limit_writing.write_settings(before, {"cpus": 0.5})
     assert file.read_text() == "50000"
-    limit_files.write_files(before, before.container.limit_fields)
+    limit_writing.write_files(before, before.container.limit_fields)
     assert machine.texts("/jobs/a") == texts
 
 

@@ -174,7 +174,7 @@ def engine(fake_engine: FakeEngine) -> Engine:
 
 
 def test_a_container_without_processes_has_no_cgroup(engine) -> None:
-    found = Locator(engine).find(ID)
+    found = Locator(engine).locate_by_id(ID)
     assert (found.container.id, found.cgroup) == (ID, None)
     assert (found.usable_cpus, found.usable_cpu_list) == (4.0, "0-3")
     assert found.controller("cpu") is None
@@ -183,7 +183,7 @@ def test_a_container_without_processes_has_no_cgroup(engine) -> None:
 def test_another_process_with_the_container_s_number_is_not_it(engine, fake_engine) -> None:
     """The engine may be remote: process 1 here is not the container's."""
     fake_engine.pid = 1
-    assert Locator(engine).find(ID).cgroup is None
+    assert Locator(engine).locate_by_id(ID).cgroup is None
 
 
 def test_a_container_of_this_machine_has_its_cgroup(
@@ -193,14 +193,14 @@ def test_a_container_of_this_machine_has_its_cgroup(
     monkeypatch.setattr(cgroup, "belongs_to", lambda pid, key, *_, **__: (pid, key) == (7, ID))
     monkeypatch.setattr(cgroup, "of_process", lambda *_, **__: its_own)
     fake_engine.pid = 7
-    found = Locator(engine).find(ID)
+    found = Locator(engine).locate_by_id(ID)
     assert found.cgroup is its_own
     assert found.controller("cpu") == (tmp_path, 1)
 
 
 def test_a_container_that_is_gone_is_an_error(engine) -> None:
     with pytest.raises(GoneError):
-        Locator(engine).find("0")
+        Locator(engine).locate_by_id("0")
 
 
 def test_the_version_is_that_of_the_cpu_settings(tmp_path) -> None:

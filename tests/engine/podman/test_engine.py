@@ -125,7 +125,7 @@ def test_no_quota_is_set_with_its_period(fake) -> None:
     """crun of Debian 12 leaves cpu.max as it is where the period is missing."""
     engine = opened(fake)
     needed(engine, SetsLimits).set_limits(
-        LimitChange(Locator(engine).find(ID), {"cpus": None}, lambda: True)
+        LimitChange(Locator(engine).locate_by_id(ID), {"cpus": None}, lambda: True)
     )
     assert fake.updates == [{"cpu": {"period": 100_000, "quota": -1}}]
 
@@ -322,12 +322,12 @@ def test_what_is_set_on_a_stopped_container_counts_although_it_is_not_shown(fake
     fake.state = "exited"
     fake.host_config |= {"CpuQuota": 40_000, "CpuPeriod": 100_000, "CpusetCpus": "0"}
     engine = opened(fake)
-    located = Locator(engine).find(ID)
+    located = Locator(engine).locate_by_id(ID)
     original = {"CpuQuota": 0, "CpuPeriod": 0, "CpuShares": 0, "CpusetCpus": ""}
     wanted: Limits = {"weight": 1024.0, "cpuset": None}
     change = LimitChange(located, wanted, lambda: True, Original(original, {}))
     needed(engine, SetsLimits).set_limits(change)
-    assert settings_in_force(Locator(engine).find(ID)) == {
+    assert settings_in_force(Locator(engine).locate_by_id(ID)) == {
         "cpus": None,
         "weight": 1024.0,
         "cpuset": None,
@@ -336,4 +336,4 @@ def test_what_is_set_on_a_stopped_container_counts_although_it_is_not_shown(fake
     needed(opened(fake, "Libpod/4.3.1 (linux)"), SetsLimits).set_limits(change)
     assert len(fake.updates) == 1, "it keeps no limits: there is nothing to restore"
     fake.started = "2020-01-01T00:00:01.000000001Z"
-    assert settings_in_force(Locator(engine).find(ID))["cpus"] == 0.4
+    assert settings_in_force(Locator(engine).locate_by_id(ID))["cpus"] == 0.4

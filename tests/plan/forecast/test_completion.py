@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from dltools.notation.times import MICRO
 from dltools.plan.forecast import completion
-from dltools.plan.forecast.completion import Forecasts, Prospect, side_by_side
+from dltools.plan.forecast.completion import Forecasts, Prospect, sharing_equally
 
 FIVE = [Prospect(300.0, 1.0)] * 5  # of one thread, 300 CPU s each
 
@@ -27,7 +27,7 @@ def one_by_one(jobs: list[Prospect]) -> list[list[int]]:
 def test_five_equal_jobs_on_two_cpus() -> None:
     """Side by side each has two fifths of a CPU; in order they end in pairs, the last one alone;
     the last three side by side have two thirds of a CPU each."""
-    assert side_by_side(FIVE, 2.0) == pytest.approx([750.0] * 5)
+    assert sharing_equally(FIVE, 2.0) == pytest.approx([750.0] * 5)
     assert in_order(FIVE, one_by_one(FIVE), 2.0) == pytest.approx([300, 300, 600, 600, 900])
     mixed = in_order(FIVE, one_by_one(FIVE), 2.0, rest=3)
     assert mixed == pytest.approx([300, 300, 750, 750, 750])
@@ -37,7 +37,7 @@ def test_a_narrow_job_leaves_what_it_cannot_use() -> None:
     """On four CPUs a job of one thread has one, and one of four threads the other three: 60 s for
     each; then the wide one has all four for what is left."""
     jobs = [Prospect(60.0, 1.0), Prospect(260.0, 4.0)]
-    assert side_by_side(jobs, 4.0) == pytest.approx([60.0, 60.0 + 80.0 / 4])
+    assert sharing_equally(jobs, 4.0) == pytest.approx([60.0, 60.0 + 80.0 / 4])
 
 
 def test_turns_of_the_same_length_give_a_wide_job_more() -> None:
@@ -50,7 +50,7 @@ def test_threads_that_spin_lose_side_by_side_and_nothing_in_turns() -> None:
     """Each of two jobs of two threads has half of the two CPUs: 0.5^1.5 of that is useful."""
     jobs = [Prospect(100.0, 2.0, exponent=1.5)] * 2
     assert in_order(jobs, [[0, 1]], 2.0) == pytest.approx([100.0, 100.0])
-    assert side_by_side(jobs, 2.0) == pytest.approx([100 / 0.5**1.5] * 2)
+    assert sharing_equally(jobs, 2.0) == pytest.approx([100 / 0.5**1.5] * 2)
 
 
 def test_a_job_that_does_not_fit_beside_the_first_has_what_is_left() -> None:
@@ -62,7 +62,7 @@ def test_a_job_that_does_not_fit_beside_the_first_has_what_is_left() -> None:
 
 def test_a_job_without_an_end_never_ends() -> None:
     jobs = [Prospect(10.0, 1.0), Prospect(math.inf, 1.0)]
-    assert side_by_side(jobs, 1.0) == pytest.approx([20.0, math.inf])
+    assert sharing_equally(jobs, 1.0) == pytest.approx([20.0, math.inf])
 
 
 @examples(100)
@@ -76,7 +76,7 @@ def test_a_job_without_an_end_never_ends() -> None:
 def test_no_arrangement_does_more_than_all_cpus_can(made, cpus, rest) -> None:
     jobs = [Prospect(left, need) for left, need in made]
     works = math.fsum(job.left for job in jobs)
-    for ends in (side_by_side(jobs, cpus), in_order(jobs, one_by_one(jobs), cpus, rest)):
+    for ends in (sharing_equally(jobs, cpus), in_order(jobs, one_by_one(jobs), cpus, rest)):
         assert max(ends) >= works / cpus * (1 - 1e-9)
         for job, end in zip(jobs, ends, strict=True):
             assert end >= job.left / min(job.cpus, cpus) * (1 - 1e-9)
@@ -88,7 +88,7 @@ def test_shortest_first_ends_every_job_of_one_thread_no_later_than_side_by_side_
     lefts, need
 ) -> None:
     jobs = [Prospect(left, need) for left in sorted(lefts)]
-    ordered, shared = in_order(jobs, one_by_one(jobs), 1.0), side_by_side(jobs, 1.0)
+    ordered, shared = in_order(jobs, one_by_one(jobs), 1.0), sharing_equally(jobs, 1.0)
     assert all(one <= other * (1 + 1e-9) for one, other in zip(ordered, shared, strict=True))
 
 

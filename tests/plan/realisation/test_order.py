@@ -22,7 +22,7 @@ from dltools.plan.realisation.order import (
     standing,
     standings,
 )
-from dltools.plan.realisation.queue import Queue
+from dltools.plan.realisation.queue_positions import Queue
 from dltools.plan.realisation.realise import realise
 from dltools.plan.realisation.shared_host import SharedHost
 from dltools.plan.signals.container_history import ContainerHistory

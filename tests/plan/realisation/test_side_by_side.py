@@ -7,7 +7,7 @@ from helpers.shared_hosts import host, job, settings_of
 
 from dltools.plan.forecast.promise import Due
 from dltools.plan.realisation.mode import Mode, ModeChoice
-from dltools.plan.realisation.queue import Queue, QueuePosition
+from dltools.plan.realisation.queue_positions import Queue, QueuePosition
 from dltools.plan.realisation.realise import realise
 
 

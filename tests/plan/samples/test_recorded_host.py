@@ -7,7 +7,7 @@ from helpers.recorded_hosts import A, B, begin, introduce, losses, micros, new, 
 from dltools.observations.table import Row
 from dltools.plan.planner import copied
 from dltools.plan.policy.interface import Allocation, Requirements
-from dltools.plan.realisation.queue import Queue
+from dltools.plan.realisation.queue_positions import Queue
 from dltools.plan.signals.container_history import ContainerHistory
 from dltools.plan.signals.in_force import InForce
 

@@ -12,7 +12,7 @@ from dltools.actions.settings import TURN_S
 from dltools.notation.saved_values import from_json, to_json
 from dltools.plan.forecast.completion import equal_parts
 from dltools.plan.forecast.promise import LATEST
-from dltools.plan.realisation.queue import Queue, QueuePosition
+from dltools.plan.realisation.queue_positions import Queue, QueuePosition
 from dltools.plan.signals.busy_threads import needed_cpus
 
 S = 1_000_000

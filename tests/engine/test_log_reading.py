@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from dltools.engine import log_files
-from dltools.engine.log_files import FollowedFile, entry_of, read_log
+from dltools.engine import log_reading
+from dltools.engine.log_reading import FollowedFile, entry_of, read_log
 
 NOON = datetime(2026, 1, 31, 12, tzinfo=UTC).timestamp()
 
@@ -122,7 +122,7 @@ def test_it_has_ended_with_its_container_and_its_last_line(path) -> None:
 
 
 def test_too_much_at_once_is_told(path, monkeypatch) -> None:
-    monkeypatch.setattr(log_files, "LARGEST_BACKLOG", 1 << 17)
+    monkeypatch.setattr(log_reading, "LARGEST_BACKLOG", 1 << 17)
     path.write_bytes(b"".join(line(n, "a" * 100) for n in range(4000)))
     flow = FollowedFile(path, 0.0, lambda: False)
     flow.take()

@@ -12,7 +12,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple
 
-from dltools.engine.kernel_files import ROOT, Read, number_after, read_flat, read_int, read_text
+from dltools.engine.kernel_reading import ROOT, Read, number_after, read_flat, read_int, read_text
 from dltools.engine.kernel_scales import quota_in_cores, weight_from_v2
 
 _UNLIMITED = 1 << 62

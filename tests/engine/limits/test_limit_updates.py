@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from dltools.engine.interface import Container, LocatedContainer
 from dltools.engine.kernel_scales import default_shares
-from dltools.engine.limits.limit_fields import (
+from dltools.engine.limits.limit_updates import (
     equivalent_original,
     restoring_updates,
     setting_updates,

@@ -8,7 +8,7 @@ import pytest
 from helpers.located_containers import located, on_version_1, on_version_2
 
 from dltools.engine.interface import LocatedContainer, RefusedError, UnableError
-from dltools.engine.limits.limit_files import WritesLimits, names_in_files, write_settings
+from dltools.engine.limits.limit_writing import WritesLimits, names_in_files, write_settings
 from dltools.engine.parts import LimitChange, Original
 from dltools.notation.limits import Limits
 

@@ -8,7 +8,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import ClassVar
 
-from dltools.engine.cgroup_files import Directory
+from dltools.engine.cgroup_reading import Directory
 from dltools.engine.interface import (
     Container,
     Engine,
@@ -17,7 +17,7 @@ from dltools.engine.interface import (
     RefusedError,
     UnableError,
 )
-from dltools.engine.kernel_files import read_text
+from dltools.engine.kernel_reading import read_text
 from dltools.engine.kernel_scales import LEAST_SHARES, fitting_period, quota_in_us, weight_to_v2
 from dltools.engine.parts import LimitChange, Original, SetsLimits, part
 from dltools.notation.limits import CPU_LIMITS, Limits, only

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from dltools.engine import kernel_files
-from dltools.engine.kernel_files import (
+from dltools.engine import kernel_reading
+from dltools.engine.kernel_reading import (
     HeldFiles,
     number_after,
     pressure_seconds,
@@ -70,7 +70,7 @@ def test_a_held_file_is_opened_once(tmp_path, holding, monkeypatch) -> None:
     held = HeldFiles()
     assert held.read(file) == "1"
     file.write_text("2")
-    monkeypatch.setattr(kernel_files.os, "open", lambda *_: pytest.fail("opened again"))
+    monkeypatch.setattr(kernel_reading.os, "open", lambda *_: pytest.fail("opened again"))
     assert held.read(file) == "2"
     held.close()
 
