@@ -38,12 +38,12 @@ def seen(job: SimulatedJob) -> dict[str, DeviceUse]:
 def speed_kept(job: SimulatedJob, jobs: Collection[SimulatedJob]) -> float:
     """Return the part of its speed that a job keeps on its devices beside the other jobs of its
     host that use them at the same time."""
-    if not _works_there(job):
+    if not _works_on_devices(job):
         return 1.0
     others = (
         simulated_job
         for simulated_job in jobs
-        if simulated_job is not job and _works_there(simulated_job)
+        if simulated_job is not job and _works_on_devices(simulated_job)
     )
     return kept_beside(
         job.job.name,
@@ -51,7 +51,7 @@ def speed_kept(job: SimulatedJob, jobs: Collection[SimulatedJob]) -> float:
     )
 
 
-def _works_there(job: SimulatedJob) -> bool:
+def _works_on_devices(job: SimulatedJob) -> bool:
     return job.is_working and bool(job.devices) and job.job.device > 0
 
 

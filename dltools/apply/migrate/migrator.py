@@ -133,10 +133,10 @@ class Migrator:
 
     def _undone(self, migration: Migration) -> Result:
         skipped = _result(migration, Status.SKIPPED)
-        is_there = migration.step in (Step.DONE, Step.REMOVE)
-        if migration.service and is_there:
+        has_moved = migration.step in (Step.DONE, Step.REMOVE)
+        if migration.service and has_moved:
             return self._freed(migration)
-        if is_there:
+        if has_moved:
             reason = (
                 f"it has been moved from {migration.source} to {migration.target}, and its old "
                 "container is removed: only a plan can move it back"

@@ -132,11 +132,11 @@ class ServiceSteps:
         try:
             if cluster.service(migration.service).replicas == 0:
                 self._await_end(migration, cluster, migration.source)
-            there = f"node.id=={self._node_id(migration.source)}"
+            on_source = f"node.id=={self._node_id(migration.source)}"
             cluster.change(
                 migration.service,
                 replicas=1,
-                constraints=(*_without_nodes(migration.constraints), there),
+                constraints=(*_without_nodes(migration.constraints), on_source),
             )
             with suppress(FailedError):
                 self._await_start(migration, cluster, migration.source)

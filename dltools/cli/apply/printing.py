@@ -228,12 +228,12 @@ def _how_to_undo(containers: Sequence[ChangedContainer], *, is_first: bool) -> s
         container.current is not None and not container.is_foreign for container in containers
     ):
         return f"state in {directory}: nothing for dl-apply --undo to restore"
-    there = "" if is_first else f" --state-dir {directory}"
+    option = "" if is_first else f" --state-dir {directory}"
     alive = next((container.run.pid for container in containers if container.run.is_alive), None)
     if alive is None:
-        return f"state in {directory}; dl-apply --undo{there} restores the original settings"
+        return f"state in {directory}; dl-apply --undo{option} restores the original settings"
     return (
-        f"state in {directory}; dl-apply --undo --stop{there} ends process {alive} and restores "
+        f"state in {directory}; dl-apply --undo --stop{option} ends process {alive} and restores "
         "the original settings"
     )
 

@@ -101,8 +101,8 @@ class Connection:
         return RefusedError(said or f"the runtime answers {code.name}")
 
     def _unreachable(self) -> Exception:
-        is_there = os.access(self._path, os.F_OK)
-        if is_there and not os.access(self._path, os.R_OK | os.W_OK):
+        has_socket = os.access(self._path, os.F_OK)
+        if has_socket and not os.access(self._path, os.R_OK | os.W_OK):
             return AccessError(f"no permission to use the runtime at {self._url}; run as root")
-        why = "" if is_there else "no such socket; "
+        why = "" if has_socket else "no such socket; "
         return UnavailableError(f"no runtime answers at {self._url}: {why}is the runtime running?")

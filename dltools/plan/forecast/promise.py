@@ -81,7 +81,7 @@ class Imagined(NamedTuple):
         return self.cpus / self.containers
 
     @property
-    def left_there(self) -> float:
+    def left_on_docker(self) -> float:
         """The CPU seconds that it still needs there; as many as it has had here, if unknown."""
         return self.attained if self.total is None else self.total - self.had
 
@@ -158,8 +158,8 @@ class DockerAlone:
                 twin = twin._replace(had=twin.total, ended=ended)
             if twin.is_here or twin.ended is None:
                 by_run[key] = twin
-        there = sum(old.ended is None for old in before.jobs.values())
-        here = sum(old.is_here for old in before.jobs.values())
+        jobs_on_docker = sum(old.ended is None for old in before.jobs.values())
+        jobs_here = sum(old.is_here for old in before.jobs.values())
         for key, job in seen.items():
             if key not in by_run:
                 new = Imagined(job.arrived, 0.0, job.use.attained, job.use.attained)
@@ -168,8 +168,8 @@ class DockerAlone:
             now,
             before.since,
             by_run,
-            before.saved_s + (there - here) * span - late_s,
-            before.there_s + there * span - late_s,
+            before.saved_s + (jobs_on_docker - jobs_here) * span - late_s,
+            before.there_s + jobs_on_docker * span - late_s,
         )
 
     def _later(self, span: float, cpus: float) -> dict[str, tuple[float, float]]:
@@ -198,7 +198,7 @@ class DockerAlone:
     def ends(self, cpus: float) -> dict[str, int]:
         """Return when each job ends there (microseconds), by run: those of known length, and those
         that are taken to need as much as they have had."""
-        left = {key: job.left_there for key, job in self.jobs.items() if job.ended is None}
+        left = {key: job.left_on_docker for key, job in self.jobs.items() if job.ended is None}
         ends = self._ends_s(left, cpus).items()
         ends_at = {key: self.at + round(end * MICRO) for key, end in ends if math.isfinite(end)}
         return ends_at | {key: job.ended for key, job in self.jobs.items() if job.ended is not None}
@@ -218,11 +218,11 @@ class DockerAlone:
         saved some: those that have gone by, and those that are to come if from now on jobs share
         the CPUs equally there and here. `ends`: when jobs end there. All takes longer there by the
         part `competing`, for this host loses nothing by it."""
-        here = {key: job.left_here for key, job in self.jobs.items() if job.is_here}
-        later = math.fsum(self._ends_s(here, cpus).values())
-        there = math.fsum(max(0, end - self.at) for end in ends.values()) / MICRO
-        lost_s = later - there - self.saved_s - competing * (self.there_s + there)
-        return lost_s / max(_SEEN_S, self.there_s + there)
+        left = {key: job.left_here for key, job in self.jobs.items() if job.is_here}
+        here_s = math.fsum(self._ends_s(left, cpus).values())
+        docker_s = math.fsum(max(0, end - self.at) for end in ends.values()) / MICRO
+        lost_s = here_s - docker_s - self.saved_s - competing * (self.there_s + docker_s)
+        return lost_s / max(_SEEN_S, self.there_s + docker_s)
 
     def dues(
         self, now: int, cpus: float, latest: float = LATEST, *, is_order: bool = True
@@ -243,8 +243,8 @@ class DockerAlone:
             had = (job.attained + _NEW_CPU_S) / (job.had + _NEW_CPU_S)
             age_s = (now - job.arrived) / MICRO
             rate = job.rate(parts)
-            waits_there = job.cpus > rate + _EPSILON
-            is_free = job.cpus < _SMALL_CPUS or (is_order and not waits_there)
+            waits_on_docker = job.cpus > rate + _EPSILON
+            is_free = job.cpus < _SMALL_CPUS or (is_order and not waits_on_docker)
             is_last = is_order and key == last
             times = 1.0 if is_free else min(latest, LAST) if is_last else latest
             if job.total is None:

@@ -388,9 +388,9 @@ def saved_seconds(job: Job, source: HostState, target: HostState, pause_s: float
     left = remaining(job).seconds
     need = job.use.attained if left is None or math.isinf(left) else left
     n, m = len(source.jobs), len(target.jobs)
-    here = need * n / source.cpus
-    there = need * (m + 1) / target.cpus
-    return (here - there - pause_s) + here * (n - 1) / n - there * m / (m + 1)
+    source_s = need * n / source.cpus
+    target_s = need * (m + 1) / target.cpus
+    return (source_s - target_s - pause_s) + source_s * (n - 1) / n - target_s * m / (m + 1)
 
 
 _LONGEST_S = 86400.0

@@ -174,13 +174,13 @@ def compare(
     groups = len(groups_that_fit(order, host.cpus, shared.need))
     packed = min(1.0, math.fsum(prospect.cpus for prospect in prospects) / (groups * host.cpus))
     competing = _lost_by_competing(prospects, beside, host.cpus)
-    ends_there = alone.ends(host.cpus)
-    last = _last_allowed(alone, ends_there, max(beside))
+    ends_on_docker = alone.ends(host.cpus)
+    last = _last_allowed(alone, ends_on_docker, max(beside))
     is_order = len({place for place in places.values() if place[0] >= 0}) > 1
     ordered = _in_order(prospects, tiers, host.cpus, last) if is_order else None
     turns, lost = [end / packed for end in in_turns], 0.0
     if min(fmean(turns), fmean(ordered or turns)) < fmean(beside):
-        lost = max(0.0, alone.lost(ends_there, host.cpus, competing))
+        lost = max(0.0, alone.lost(ends_on_docker, host.cpus, competing))
     if fmean(turns) >= (1 - _COUNTS * lost) * fmean(beside):
         turns = [math.inf] * len(order)
     best = min(turns, beside, key=fmean)
