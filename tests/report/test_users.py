@@ -8,7 +8,7 @@ from dltools.errors import ConfigError
 from dltools.observations.outcomes import JobResult
 from dltools.observations.table import Row, to_table
 from dltools.report.observed_run import observed_run
-from dltools.report.ranking import by_group
+from dltools.report.result_rows import by_group
 from dltools.report.timelines import Run
 
 

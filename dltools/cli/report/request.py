@@ -52,7 +52,7 @@ class Request(Messages):
         """Raise `OutputError` for an impossible output, `ConfigError` for a kind of picture that is
         none, and for what nobody groups by."""
         from dltools.report.plots.figure import KINDS
-        from dltools.report.ranking import GROUPS
+        from dltools.report.result_rows import GROUPS
 
         for kind in self.pictures:
             if kind not in KINDS:

@@ -12,7 +12,7 @@ from dltools.cli.destinations import make_console
 from dltools.cli.values_in_words import settings_in_words
 from dltools.errors import ConfigError
 from dltools.report import cells
-from dltools.report.ranking import GROUPS, HOUR_S, by_group, by_job, by_policy
+from dltools.report.result_rows import GROUPS, HOUR_S, by_group, by_job, by_policy
 
 if TYPE_CHECKING:
     from dltools.actions.settings import Settings

@@ -24,7 +24,7 @@ from dltools.cli.formats import (
 from dltools.cli.sim.tasks import Task, check_settings, run_all
 from dltools.cli.sim.workloads import load_workloads
 from dltools.errors import ConfigError, DataError
-from dltools.report.ranking import CRITERIA, best_first, by_job, by_policy, ratio
+from dltools.report.result_rows import CRITERIA, best_first, by_job, by_policy, ratio
 from dltools.sim import lower_bound
 from dltools.sim.simulation import Observer
 

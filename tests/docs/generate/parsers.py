@@ -12,7 +12,7 @@ import typer
 from dltools.plan.policy import registry
 from dltools.plan.realisation.mode import Mode
 from dltools.report.plots.figure import KINDS as PICTURES
-from dltools.report.ranking import CRITERIA
+from dltools.report.result_rows import CRITERIA
 from dltools.sim.generate import ARRIVALS
 
 TOOLS = ("probe", "plan", "apply", "sim", "report")

@@ -1,4 +1,4 @@
-"""Compares runs: a row per policy, job or group of jobs, which dl-report and dl-sim show."""
+"""Rows of results: one per policy, job or group of jobs, which dl-report and dl-sim show."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Runs compared and ranked, by hand."""
 
 from dltools.observations.outcomes import JobResult
-from dltools.report.ranking import best_first, by_job, by_policy, means, ratio
+from dltools.report.result_rows import best_first, by_job, by_policy, means, ratio
 
 
 def results(*finishes: float | None) -> list[JobResult]:
