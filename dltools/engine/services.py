@@ -16,8 +16,13 @@ class Service:
     """A service, of which tasks run on the nodes of a cluster."""
 
     id: str
+    """What the cluster calls it."""
+
     name: str
+    """What people call it."""
+
     updated: datetime | None
+    """When it was last changed, None where the manager does not say."""
 
     replicas: int | None
     """How many tasks it is to have, None in another mode than replicated."""
@@ -26,6 +31,7 @@ class Service:
     """The manager's word."""
 
     labels: Mapping[str, str]
+    """Its labels, by name."""
 
     constraints: tuple[str, ...]
     """Where its tasks may run, such as node.id==abc."""
@@ -36,6 +42,7 @@ class Task:
     """A task of a service."""
 
     node_id: str
+    """The id of the node that it is meant for, "" before it has one."""
 
     state: str
     """The manager's word."""
@@ -44,6 +51,7 @@ class Task:
     """Why it is not well."""
 
     created: datetime | None
+    """When it was made, None where the manager does not say."""
 
     container_id: str
     """That of its container, "" before it has one."""

@@ -37,18 +37,26 @@ class Member(NamedTuple):
     """One of several containers of a job, without what is the job's."""
 
     id: str
+    """The engine's id."""
+
     name: str
+    """The name of the container."""
+
     in_force: InForce = InForce()
+    """Its own limits and state."""
 
 
 class Membership(NamedTuple):
-    """Which job a container is a member of, None for none. `members`: the containers of that job
-    here, () for a container alone; `job_containers`: how many the job has in all, None if
-    unknown."""
+    """Which job a container is a member of."""
 
     job: str | None = None
+    """The name of the job, None for none."""
+
     members: tuple[Member, ...] = ()
+    """The containers of that job here, () for a container alone."""
+
     job_containers: int | None = None
+    """How many containers the job has in all, None if unknown."""
 
     @property
     def lacks_members(self) -> bool:
