@@ -66,7 +66,7 @@ class Length(NamedTuple):
     """So many epochs or steps."""
 
     unit: str
-    """Which of these."""
+    """Which of these: epoch or step."""
 
 
 @lru_cache(maxsize=1 << 12)

@@ -83,7 +83,7 @@ class RealisationOptions:
     """What the user asks for."""
 
     mode: Mode | None = None
-    """None for the one that suits what is observed."""
+    """How shares become settings, None for the way that suits what is observed."""
 
     quantum_s: float = QUANTUM_S
     """The mean length of a turn (s)."""

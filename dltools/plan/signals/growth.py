@@ -45,13 +45,13 @@ class Growth(NamedTuple):
     """The metric that tells it, "" if there is none."""
 
     progress: float | None
-    """P (1/s), None if unknown."""
+    """Its progress score P (1/s), None if unknown."""
 
     use: float | None
-    """R (share of the host's CPUs, or number of devices), None if unknown."""
+    """Its use R: the share of the host's CPUs, or the number of devices; None if unknown."""
 
     efficiency: float | None
-    """G (1/s), None if unknown."""
+    """Its growth efficiency G = P / R (1/s), None if unknown."""
 
     note: str
     """What qualifies these, in a few words; "" for nothing."""
