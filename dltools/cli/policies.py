@@ -8,12 +8,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
+from dltools.actions.settings import MEAN_TURN_S
 from dltools.cli.exits import print_message
 from dltools.errors import ConfigError
 from dltools.plan.policy import registry
 from dltools.plan.policy.interface import classes_of
 from dltools.plan.policy.parameters import build, describe, names
-from dltools.plan.realisation.mode import QUANTUM_S, Mode, QueueParameters, RealisationOptions
+from dltools.plan.realisation.mode import Mode, QueueParameters, RealisationOptions
 
 if TYPE_CHECKING:
     from dltools.plan.policy.interface import Policy
@@ -65,7 +66,7 @@ def realisation_options(
 ) -> RealisationOptions:
     """Return how allocations become settings: --realize, --quantum in seconds (None: auto), and the
     parameters of the queue. Raises `ConfigError`."""
-    quantum = QUANTUM_S if quantum is None else quantum
+    quantum = MEAN_TURN_S if quantum is None else quantum
     if not 0.1 <= quantum <= 3600:
         raise ConfigError(f"--quantum must be between 0.1 and 3600 seconds, not {quantum:g}")
     parameters = build(QueueParameters, queue or {})

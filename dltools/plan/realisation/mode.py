@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
-from dltools.actions.settings import Settings
+from dltools.actions.settings import MEAN_TURN_S, Settings
 from dltools.notation.times import MICRO, format_seconds
 from dltools.plan.forecast.promise import LATEST
 from dltools.plan.policy.parameters import parameter
@@ -35,9 +35,6 @@ class Mode(StrEnum):
 OTHERS = 0.25
 """Share of the CPUs that programs use which are no jobs, from which on no job is paused unasked: a
 pause takes nothing from those (ours)."""
-
-QUANTUM_S = 8.0
-"""Mean turn of `rotate` in seconds: changing over takes 0.16 s (measured), 2 % of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +82,7 @@ class RealisationOptions:
     mode: Mode | None = None
     """How shares become settings, None for the way that suits what is observed."""
 
-    quantum_s: float = QUANTUM_S
+    quantum_s: float = MEAN_TURN_S
     """The mean length of a turn (s)."""
 
     queue: QueueParameters = QueueParameters()
@@ -189,7 +186,7 @@ class ModeChoice:
     why: str
     """Why this one."""
 
-    quantum_s: float = QUANTUM_S
+    quantum_s: float = MEAN_TURN_S
     """The mean length of a turn, as in the options (s)."""
 
     queue: QueueParameters = QueueParameters()
