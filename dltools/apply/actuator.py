@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
-from concurrent.futures import ThreadPoolExecutor, wait
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from dataclasses import replace
 from functools import partial
+from operator import call
 
 from dltools.actions.plans import Action, Plan, Result, Status
 from dltools.apply.engine_actuator import EngineActuator, OnResult
@@ -21,6 +21,7 @@ from dltools.apply.turn_schedule import TurnWait
 from dltools.engine.interface import Engine
 from dltools.engine.links import Link
 from dltools.errors import DltoolsError, RetryError, UnavailableError
+from dltools.threads import in_threads
 
 Connector = Callable[[], EngineActuator]
 """Connects to an engine, and raises `DltoolsError` if that fails."""
@@ -105,7 +106,10 @@ class Actuator:
             if action.id not in taken:
                 report(self._unreached(action))
         work = [partial(link.apply, part, report, self._is_leased, stopped) for link, part in parts]
-        _at_once(work, stopped.set)
+        try:
+            in_threads(call, work, len(work))
+        finally:
+            stopped.set()  # those that a signal finds under way end with their current actions
         for link in self._links:
             link.reconnect()
         return sorted(results, key=lambda result: result.id)
@@ -186,7 +190,8 @@ class Actuator:
             with lock:
                 on_result(result)
 
-        _at_once([partial(link.release, report) for link, _ in self._connected()])
+        work = [partial(link.release, report) for link, _ in self._connected()]
+        in_threads(call, work, len(work))
         faults = [
             f"{link.address}: {link.fault}"
             for link in self._links
@@ -270,26 +275,6 @@ class Actuator:
 
 class _StoppedError(Exception):
     """A signal has ended the run: no action is begun any more."""
-
-
-def _at_once(work: Sequence[Callable[[], None]], stop: Callable[[], None] = lambda: None) -> None:
-    """Do several things at the same time. Raises the first error after that, which is no engine's
-    fault, such as a full disk. One thing alone is done in this thread, where signals end it; of
-    several, `stop` is called at a signal, which is not held up by them."""
-    if len(work) == 1:
-        work[0]()
-        return
-    pool = ThreadPoolExecutor(len(work) or 1)
-    try:
-        begun = [pool.submit(step) for step in work]
-        wait(begun)
-    except BaseException:
-        stop()
-        raise
-    finally:
-        pool.shutdown(wait=False)
-    for future in begun:
-        future.result()
 
 
 class _Link(Link):

@@ -26,7 +26,6 @@ import time
 import zlib
 from collections import deque
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from enum import Enum, auto
 from functools import partial
@@ -37,6 +36,7 @@ from dltools.engine.address import Address
 from dltools.engine.docker.contexts import context_address
 from dltools.engine.runs import ApplyRun
 from dltools.errors import DltoolsError, RetryError, UnavailableError
+from dltools.threads import in_threads
 
 if TYPE_CHECKING:
     from dltools.apply.locks import LockedState
@@ -294,8 +294,9 @@ def release(directory: Path, addresses: Sequence[Address]) -> bool:
     ends, tries, left = time.monotonic() + _PATIENCE_S, _LOCK_TRIES, list(addresses)
     while left and tries and time.monotonic() < ends and directory.exists():
         try:
-            with locked_state(directory) as state, ThreadPoolExecutor(len(left)) as pool:
-                done = pool.map(partial(_is_released, state), left)  # one that hangs holds up none
+            with locked_state(directory) as state:
+                # One that hangs holds up none.
+                done = in_threads(partial(_is_released, state), left, len(left))
                 left = [address for address, is_done in zip(left, done, strict=True) if not is_done]
             tries = _LOCK_TRIES
         except RetryError:

@@ -13,7 +13,6 @@ import re
 import shlex
 import socket
 import struct
-import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
@@ -26,6 +25,7 @@ from dltools.engine.runs import ApplyRun, process_start
 from dltools.engine.state_folder import StateFolder
 from dltools.errors import RetryError
 from dltools.text import printable
+from dltools.threads import in_background
 from dltools.whole_files import locked
 
 SETTLING_S = 1.0
@@ -237,8 +237,7 @@ class _Mark:
         except OSError:
             self._socket.close()
             raise
-        self._thread = threading.Thread(target=self._accept, daemon=True)
-        self._thread.start()
+        self._thread = in_background(self._accept)
 
     def free(self) -> None:
         """Give the name back."""

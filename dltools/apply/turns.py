@@ -14,10 +14,9 @@ takes none from then on, and what is not our own pause stays.
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 
@@ -37,6 +36,7 @@ from dltools.engine.runs import ApplyRun
 from dltools.engine.turn_notes import TurnNote, TurnNotes, how_to_unpause
 from dltools.errors import DltoolsError, UnavailableError
 from dltools.text import listed
+from dltools.threads import if_late
 
 CHECK_S = 0.25
 """How often the rotation looks at its containers: who has ended, who sleeps (ours)."""
@@ -274,21 +274,15 @@ class _Rescue:
         """Forget a container, which may get another freezer."""
         self._freezers.pop(id_, None)
 
-    @contextmanager
-    def thawing(self, id_: str) -> Iterator[None]:
+    def thawing(self, id_: str) -> AbstractContextManager[None]:
         """Thaw a container if the block takes too long. A command that begins to run in it may be
         frozen half-way; then neither that one nor the engine goes on."""
         if id_ not in self._freezers:
             self._freezers[id_] = self._locator.locate_by_id(id_).controller("freezer")
         freezer = self._freezers[id_]
-        rescue = threading.Timer(_PAUSES_WITHIN_S, thaw_if_stuck, (self._engine, id_, freezer))
-        rescue.daemon = True
-        if freezer is not None:
-            rescue.start()
-        try:
-            yield
-        finally:
-            rescue.cancel()
+        if freezer is None:
+            return nullcontext()
+        return if_late(_PAUSES_WITHIN_S, thaw_if_stuck, self._engine, id_, freezer)
 
 
 class _Pauser:

@@ -12,6 +12,7 @@ from collections import deque
 from collections.abc import Callable
 
 from dltools.engine.interface import Engine, Event
+from dltools.threads import in_background
 
 _REMEMBERED = 1024
 """Number of newest events by which repeated ones are recognised: four times as many as Docker
@@ -65,7 +66,7 @@ class EventFeed:
         self._asked = since
         self._came: queue.SimpleQueue[Event] = queue.SimpleQueue()
         self._is_closed = threading.Event()
-        threading.Thread(target=self._follow, daemon=True).start()
+        in_background(self._follow)
 
     def tell(self, event: Event) -> None:
         """Queue an event, and call `hear` for it. Others may tell what the engine does not."""

@@ -18,6 +18,7 @@ from contextlib import suppress
 
 from dltools.engine.cgroup_reading import Directory
 from dltools.engine.freezer import FILES, is_freezing
+from dltools.threads import in_background
 
 _LOOK_S = 1.0
 """How often it is looked whether a watch was closed (ours)."""
@@ -44,7 +45,7 @@ class FreezeWatch:
         self._is_closed = threading.Event()
         self._handle = _libc.inotify_init1(os.O_CLOEXEC | os.O_NONBLOCK)
         if self._handle >= 0:
-            threading.Thread(target=self._follow, daemon=True).start()
+            in_background(self._follow)
 
     def add(self, container_id: str, freezer: Directory | None) -> None:
         """Watch a container, given by the directory of its freezer; until its cgroup is removed.

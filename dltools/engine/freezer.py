@@ -6,14 +6,13 @@ each cgroup.
 
 from __future__ import annotations
 
-import threading
 from contextlib import suppress
 
 from dltools.engine.cgroup_reading import Directory
 from dltools.engine.interface import Engine, GoneError, RefusedError
 from dltools.engine.kernel_reading import read_flat, read_text
 from dltools.engine.patience import comes_true
-from dltools.errors import DltoolsError
+from dltools.threads import in_background
 
 _FREEZES_WITHIN_S, _LOOK_S = 5.0, 0.005
 
@@ -68,15 +67,14 @@ def thaw_if_stuck(engine: Engine, id_: str, directory: Directory) -> None:
     """Thaw a container of which its engine says nothing any more, since what it begins there is
     frozen half-way. An engine that answers is not stuck: what the kernel thaws it calls paused all
     the same, and cannot unpause."""
-    answered = threading.Event()
 
     def ask() -> None:
-        with suppress(DltoolsError):
+        with suppress(Exception):  # any answer will do
             engine.inspect(id_)
-        answered.set()
 
-    threading.Thread(target=ask, daemon=True).start()
-    if not answered.wait(_ANSWERS_WITHIN_S):
+    asking = in_background(ask)
+    asking.join(_ANSWERS_WITHIN_S)
+    if asking.is_alive():
         with suppress(GoneError, RefusedError):
             thaw(directory)
 

@@ -3,13 +3,14 @@ and no two are taken for one."""
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from threading import Lock, Thread  # noqa: TID251 (its type alone)
 from typing import TypeVar
 
 from dltools.engine.interface import Engine, GoneError
 from dltools.engine.state_records import EngineRecord
 from dltools.errors import DltoolsError, UnavailableError
+from dltools.threads import in_background
 
 
 class Link:
@@ -20,7 +21,7 @@ class Link:
         """Nothing is done yet with the host at an address."""
         self.address = address
         self.error: Exception | None = UnavailableError("no answer yet")
-        self._thread: threading.Thread | None = None
+        self._thread: Thread | None = None
 
     @property
     def is_busy(self) -> bool:
@@ -38,8 +39,7 @@ class Link:
     def begin(self, work: Callable[[], object]) -> None:
         """Begin to do something, unless the last thing is still under way."""
         if not self.is_busy:
-            self._thread = threading.Thread(target=self._try, args=(work,), daemon=True)
-            self._thread.start()
+            self._thread = in_background(self._try, work)
 
     def wait(self, seconds: float) -> None:
         """Wait until it is done, at most `seconds`."""
@@ -62,7 +62,7 @@ class DistinctEngines(Mapping[str, Engine]):
     def __init__(self) -> None:
         self._addresses: dict[tuple[str, str], str] = {}
         self._by_host: dict[str, Engine] = {}  # never changed, but replaced
-        self._lock = threading.Lock()
+        self._lock = Lock()
 
     def add(self, engine: Engine, address: str) -> None:
         """Add the engine at an address, or the one that has come back there. Raises

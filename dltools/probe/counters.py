@@ -23,8 +23,8 @@ from dltools.observations.table import Row
 from dltools.probe.container_watch import SEARCH_PART, Searchable, search_due
 from dltools.probe.gpu.collector import Gpus, owners
 from dltools.probe.inventory import Inventory, Watched
-from dltools.probe.parallel import in_threads
 from dltools.probe.rows import OwnerColumns, add_job_columns, container_row, user_columns
+from dltools.threads import in_threads
 
 _BY_API = "counters are the engine's: no pressure, no OpenMP"
 ELSEWHERE = "the engine's host is not this machine"

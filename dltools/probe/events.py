@@ -15,6 +15,7 @@ from dltools.engine.interface import Engine, Event
 from dltools.errors import DltoolsError, UnavailableError
 from dltools.labels import has_labels
 from dltools.observations.table import Row
+from dltools.threads import in_background
 
 _ACTIONS = ("start", "exit", "oom", "pause", "unpause", "update", "unhealthy")
 """The events that become rows."""
@@ -108,7 +109,7 @@ class EventStream:
         self._seen = SeenEvents()
         self._told: set[str] = set()  # ids whose exit was told before its event came
         self._begun: dict[str, Run] = {}  # by events, and not yet ended
-        self._thread: threading.Thread | None = None
+        self._is_watched = False
         self._changed = changed
         self._ended: DltoolsError | None = None  # why nothing more comes
 
@@ -121,10 +122,10 @@ class EventStream:
     def follow(self, since: float) -> None:
         """Watch events from a time on (seconds since the epoch), unless they are watched
         already."""
-        if self._thread is None:
+        if not self._is_watched:
+            self._is_watched = True
             self._seen.known_until = max(self._seen.known_until, since)
-            self._thread = threading.Thread(target=self._watch, args=(since,), daemon=True)
-            self._thread.start()
+            in_background(self._watch, since)
 
     def resume(self) -> None:
         """Watch events again after the engine was away, from the last known one on. Events that
@@ -176,7 +177,7 @@ class EventStream:
             ended = error
         except Exception as error:
             ended = UnavailableError(f"lost the Docker engine: {str(error)[:_LONGEST_REASON]}")
-        self._thread = None  # before the end is known: whoever takes it may watch again
+        self._is_watched = False  # before the end is known: whoever takes it may watch again
         self._came.put(ended)
 
     def _note(self, event: Event) -> None:

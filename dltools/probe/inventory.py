@@ -22,9 +22,9 @@ from dltools.probe.container_watch import ProcessWatch, RoleWatch
 from dltools.probe.endpoints import endpoint_source
 from dltools.probe.files.file_source import file_source
 from dltools.probe.log_source import log_source
-from dltools.probe.parallel import in_threads
 from dltools.probe.progress import Extractor
 from dltools.probe.progress.source import ProgressSource, Target
+from dltools.threads import in_threads
 
 SOURCES: tuple[Callable[[Target], ProgressSource | None], ...] = (
     log_source,

@@ -27,10 +27,10 @@ from dltools.observations.table import Row
 from dltools.probe.counters import Counters
 from dltools.probe.events import EventStream, Run, await_change
 from dltools.probe.inventory import Inventory, Watched
-from dltools.probe.parallel import in_threads
 from dltools.probe.progress import Pattern
 from dltools.probe.progress.source import ProgressSource, TimedPoint
 from dltools.probe.rows import progress_row
+from dltools.threads import in_threads
 
 _WATCH_AGAIN_S = 10.0
 """Least time between two attempts to watch events: after each all containers are inspected."""

@@ -7,7 +7,6 @@ import os
 import queue
 import stat
 import sys
-import threading
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -20,6 +19,7 @@ from dltools.notation.times import format_time, from_micros
 from dltools.observations.formats.arrow import END_MARK
 from dltools.observations.input_warnings import InputWarnings
 from dltools.observations.samples_by_host import SAMPLE_COLUMNS
+from dltools.threads import in_background
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -138,7 +138,7 @@ class Merged:
 
         came: queue.Queue[tuple[str, pa.Table | DltoolsError | None]] = queue.Queue(MOST_AHEAD)
         for name in self._names:
-            threading.Thread(target=self._read, args=(name, came), daemon=True).start()
+            in_background(self._read, name, came)
         open_ = set(self._names)
         while open_:
             tables: list[pa.Table] = []

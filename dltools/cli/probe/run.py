@@ -5,7 +5,6 @@ ends it.
 from __future__ import annotations
 
 import gc
-import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -23,6 +22,7 @@ from dltools.cli.remarks import Remarks, is_last_in_pipe, print_remark
 from dltools.probe.progress import Pattern
 from dltools.probe.progress.user_patterns import Expression
 from dltools.text import listed
+from dltools.threads import in_background
 
 if TYPE_CHECKING:
     from dltools.cli.probe.notify_command import Notifier
@@ -98,7 +98,7 @@ def _sampler_of(
     names: Sequence[Any],
     connectors: Mapping[str, Connector],
 ) -> Sampler:
-    threading.Thread(target=import_module, args=("pyarrow.parquet",), daemon=True).start()
+    in_background(import_module, "pyarrow.parquet")
     from dltools.engine import state_folder
     from dltools.observations.roles import Rules, parse_rule
     from dltools.probe.sampler import Options, Sampler
