@@ -36,14 +36,15 @@ _Request = TypeVar("_Request")
 
 
 def argument(metavar: str, help_: str, default: Any) -> Any:
-    """Declare a field of a request that is an argument; [] is the default of one that repeats."""
+    """Declare a field of a request that is an argument; a list is the default of one that
+    repeats."""
     return _field(typer.Argument(metavar=metavar, help=help_), default)
 
 
 def option(
     names: str, help_: str, default: Any = None, *, has_variable: bool = False, **rules: Any
 ) -> Any:
-    """Declare a field of a request that is an option; [] is the default of one that repeats.
+    """Declare a field of a request that is an option; a list is the default of one that repeats.
 
     `names` are as the help shows them: "-i, --interval TIME". A TIME is a duration in seconds.
     `has_variable`: the environment may give it, as DLTOOLS_INTERVAL. `rules` are typer's.
@@ -65,8 +66,8 @@ expert_flag = partial(flag, rich_help_panel=EXPERT)
 
 def _field(declared: Any, default: Any) -> Any:
     """Return a field whose metadata are what typer is told."""
-    if default == []:
-        return field(default_factory=list, metadata={"declared": declared, "default": None})
+    if isinstance(default, list):
+        return field(default_factory=default.copy, metadata={"declared": declared, "default": None})
     is_text = declared.parser is not None and default is not None
     value = declared.parser(default) if is_text else default
     return field(default=value, metadata={"declared": declared, "default": default})
@@ -80,7 +81,7 @@ def app(command: Callable[[_Request], None], request: type[_Request]) -> typer.T
 
     @functools.wraps(command)
     def wrapper(**options: Any) -> None:
-        given = {key: [] if key in lists and one is None else one for key, one in options.items()}
+        given = {key: one for key, one in options.items() if one or key not in lists}
         command(request(**given))
 
     wrapper.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
@@ -177,7 +178,7 @@ def quantum_seconds(text: str) -> float | None:
     return None if text == "auto" else duration(text)
 
 
-@dataclass(kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Messages:
     """What is said on standard error."""
 
@@ -192,14 +193,14 @@ class Messages:
     )
 
 
-@dataclass(kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class MoreMessages(Messages):
     """What is said on standard error, with progress where it is asked for."""
 
     is_verbose: bool = flag("-v, --verbose", "Print progress messages on standard error.")
 
 
-@dataclass(kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Realisation:
     """How allocations become settings. `quantum_s` is None for auto."""
 
@@ -217,7 +218,7 @@ class Realisation:
     )
 
 
-@dataclass(kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class EngineOptions:
     """The engines to use, how long to wait for one, and where dl-apply keeps its state."""
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from dltools.cli import exits, options
 from dltools.cli.apply.request import Request
 from dltools.cli.exits import Exit, exit_codes
@@ -18,12 +20,14 @@ def apply(request: Request) -> None:
     from dltools.cli.apply.service import service_asked
 
     service = service_asked(request)
-    if service is not None and not service.begin(request):
-        return
-    if service is not None:
-        request.state_directory = service.home
-    run_request(request)
-    if service is not None:
+    if service is None:
+        run_request(request)
+    elif request.is_dry_run:
+        print(service.text(), end="")
+    elif request.installs_service:
+        service.install()
+    elif service.stop():
+        run_request(replace(request, state_directory=service.home))
         service.forget()
 
 

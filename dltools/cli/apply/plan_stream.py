@@ -41,13 +41,13 @@ class PlanStream:
     plan."""
 
     def __init__(
-        self, session: Session, printer: ResultsPrinter, request: Request, leases: LeaseKeeper
+        self, session: Session, printer: ResultsPrinter, leases: LeaseKeeper, request: Request
     ) -> None:
         self._actuator, self._history = session.actuator, session.history
         self._waiting = session.waiting
-        self._printer = printer
-        self._request = request
-        self._leases = leases
+        self._printer, self._leases = printer, leases
+        self._is_dry_run, self._restores = request.is_dry_run, request.restores
+        self._hold_s, self._is_verbose = request.hold_s, request.is_verbose
         self.failed: list[Result] = []
         self.last: list[Result] = []
         self._sets_for_good = False
@@ -78,7 +78,7 @@ class PlanStream:
     def _end_leases(self) -> None:
         """Tell a person how long what is set stays."""
         length_s = self._leases.end()
-        if not self._request.is_verbose and not sys.stderr.isatty():
+        if not self._is_verbose and not sys.stderr.isatty():
             return
         if length_s is not None:
             print_remark(
@@ -96,7 +96,7 @@ class PlanStream:
             self._actuator.end_turns()
             self._history.end_turns(how=BY_RESTORE)
         finally:
-            if self._request.restores or self._leases.is_orphaned:
+            if self._restores or self._leases.is_orphaned:
                 self._sets_for_good = False
                 self._restore()
 
@@ -120,7 +120,7 @@ class PlanStream:
                 self._told.left_alone(self._actuator, self._history)
                 self.failed += [result for result in self.last if result.status == "failed"]
                 self._told.empty(plan)
-                if self._request.is_verbose:
+                if self._is_verbose:
                     print_message(f"plan of {plan.policy} at {plan.at}: {len(self.last)} actions")
         except DataError:
             self._leases.input_ended()
@@ -162,7 +162,7 @@ class PlanStream:
 
     def _go_on_with_migrations(self) -> None:
         """Finish or roll back what an earlier run, or an earlier plan, has left half-way."""
-        if not self._request.is_dry_run and (migrator := self._actuator.migrator):
+        if not self._is_dry_run and (migrator := self._actuator.migrator):
             results = self._printer.show(migrator.go_on)
             self.failed += [result for result in results if result.status == "failed"]
 
@@ -187,8 +187,7 @@ class PlanStream:
         is up. Those of a stream end with it."""
         if self._leases.has_closed:
             return
-        hold = self._request.hold_s
-        ends = math.inf if hold is None else time.monotonic() + hold
+        ends = math.inf if self._hold_s is None else time.monotonic() + self._hold_s
         while self._actuator.has_turns:
             self._signals.check()
             left = ends - time.monotonic()

@@ -35,13 +35,13 @@ _HEEDS_S, _LOOK_S = 15.0, 0.1
 """How long a run may take to put a container's settings back: it may be about to copy a model."""
 
 
-def release(request: Request, printer: ResultsPrinter) -> list[Result]:
+def release(request: Request, directories: Sequence[Path], printer: ResultsPrinter) -> list[Result]:
     """Leave containers alone, or end that, as asked. Return what was put back here. Raises
     `BadParameter` for a name that no container has."""
     home = state_directory(request.state_directory)
     prepare(home)
     records = LeftAloneRecords(home / FOLDER)
-    engines = [connect(request, address) for address in request.addresses()]
+    engines = [connect(address, directories, request.patience_s) for address in request.addresses()]
     containers = [_find(engines, name) for name in request.releases]
     for engine, container in containers:
         record = LeftAlone(engine.id, engine.host, container.id, container.name, WHY)

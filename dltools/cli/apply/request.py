@@ -45,7 +45,7 @@ def beside_process(text: str) -> int:
     return int(text)
 
 
-@dataclass(kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Applying:
     """How plans are applied: to which containers, in what way, and what is told of it. Times are
     seconds; `beside` is -1 for any process."""
@@ -113,7 +113,7 @@ class Applying:
         return Rules(labels, names, self.max_changes, self.max_age_s, is_forced=self.is_forced)
 
 
-@dataclass(kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Request(MoreMessages, EngineOptions, Applying):
     """What to do, and how."""
 

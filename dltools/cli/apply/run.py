@@ -42,18 +42,19 @@ def run_request(request: Request) -> None:
     """Do what was asked for; exit with 1 if an action failed, 75 if the last plan was stale."""
     directories = state_directories(request.state_directory)
     is_table = request.format is not RecordFormat.JSONL
-    if request.task is Task.SHOW_STATUS:
+    task = request.task
+    if task is Task.SHOW_STATUS:
         _show_status(request, directories, is_table=is_table)
         return
-    if request.task is Task.SHOW_HISTORY:
+    if task is Task.SHOW_HISTORY:
         name = "" if request.input == "-" else request.input
-        named_now = _named_now(request, name) if name else ()
+        named_now = _named_now(request, directories, name) if name else ()
         show_history(directories, name, named_now, is_table=is_table)
         return
     printer = ResultsPrinter(format_for_stdout(request.format))
-    if request.task is Task.RELEASE:
-        results = release(request, printer)
-    elif request.task is Task.UNDO:
+    if task is Task.RELEASE:
+        results = release(request, directories, printer)
+    elif task is Task.UNDO:
         results = _undo(request, directories, printer)
     elif request.is_offline:
         results = _check_offline(request, printer)
@@ -62,12 +63,12 @@ def run_request(request: Request) -> None:
     _exit_with(results)
 
 
-def _named_now(request: Request, name: str) -> set[str]:
+def _named_now(request: Request, directories: Sequence[Path], name: str) -> set[str]:
     """Return the ids of the containers that have a name now, on the engines that answer."""
     ids = set[str]()
     for address in request.addresses():
         with suppress(DltoolsError):
-            ids.add(connect(request, address).inspect(name).id)
+            ids.add(connect(address, directories, request.patience_s).inspect(name).id)
     return ids
 
 
@@ -77,7 +78,7 @@ def _show_status(request: Request, directories: Sequence[Path], *, is_table: boo
     faults = []
     for address in addresses:
         try:
-            engine = connect(request, address)
+            engine = connect(address, directories, request.patience_s)
         except DltoolsError as error:
             if len(addresses) == 1:
                 raise
@@ -121,7 +122,7 @@ def _apply(request: Request, printer: ResultsPrinter) -> list[Result]:
         asked = Lease(request.lease_s)
         lease = Lease(0.0) if request.is_dry_run else asked
         leases = LeaseKeeper(session.actuator, lease, session.guard, asked)
-        plans = PlanStream(session, printer, request, leases)
+        plans = PlanStream(session, printer, leases, request)
         plans.apply_all(stream, name)
     return [*plans.failed, *plans.last]
 

@@ -82,17 +82,6 @@ class Service:
         unit = unit.replace(Service().pipe, self.pipe)
         return unit.replace("=PATH=", f"=PATH={folder}:") if folder else unit
 
-    def begin(self, request: Request) -> bool:
-        """Print, install or stop the service; tell whether it was stopped, so that an undo is to
-        follow. Raises as these do."""
-        if request.is_dry_run:
-            print(self.text(), end="")
-        elif request.installs_service:
-            self.install()
-        else:
-            return self.stop()
-        return False
-
     def install(self) -> None:
         """Write, enable and start the unit, and say what was done. Raises `AccessError`,
         `ConfigError`, `OutputError` and `UnavailableError`."""
@@ -204,10 +193,9 @@ def _remove_empty(home: Path) -> list[str]:
     return kept
 
 
-def service_asked(request: Request) -> Service | None:
+def service_asked(asked: Request) -> Service | None:
     """Return the service that a request is about, None for none. Raises `BadParameter` where
     options contradict each other, and `ConfigError` for an unknown policy."""
-    asked = request
     if not asked.installs_service and not asked.removes_service:
         if asked.policy is not None:
             raise typer.BadParameter("--policy is for --install-service; else give it to dl-plan")

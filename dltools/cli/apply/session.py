@@ -46,14 +46,13 @@ _LONGEST_COPY_S = 86_400.0
 
 
 def connect(
-    request: Request,
     address: Address,
-    *,
-    is_only_one: bool = True,
+    directories: Sequence[Path],
+    patience_s: float,
     paused: Callable[[], Sequence[str]] = list,
 ) -> Engine:
-    """Connect to an engine; wait for it later, where it goes away, if it is the only one: `paused`
-    are the containers that wait with it.
+    """Connect to an engine. If it goes away later, wait for it for so long: `paused` are the
+    containers that wait with it. `directories` are those where state may be.
 
     Raises `UnavailableError` with the names of containers that an earlier run has left paused.
     """
@@ -62,13 +61,11 @@ def connect(
         names = paused()
         verb = "is" if len(names) == 1 else "are"
         said = f"{listed(names)} {verb} paused; " if names else ""
-        print_message(f"{error} {said}retrying for {request.patience_s:g} s")
+        print_message(f"{error} {said}retrying for {patience_s:g} s")
 
     try:
-        patience_s = request.patience_s if is_only_one else 0.0
         return open_engine(address, patience_s=patience_s, report_waiting=report)
     except UnavailableError as error:
-        directories = state_folder.state_directories(request.state_directory)
         notes = turn_notes.read_notes(directories, None).values()
         names = [note.container_name for note in notes if not note.run.is_alive]
         if not names:
@@ -113,9 +110,12 @@ class Session:
         self, request: Request, home: Path, state: LockedState | None, marks: WriterMarks | None
     ) -> None:
         """`state` is locked, and None for a dry run; `marks` are None for an undo, too."""
-        self._request, self._home, self._state, self._marks = request, home, state, marks
+        self._home, self._state, self._marks = home, state, marks
+        self._directories = state_folder.state_directories(request.state_directory)
+        self._deliver_directory = request.deliver_directory
         addresses = request.addresses()
         self._is_only_one = len({address.name for address in addresses}) == 1
+        self._patience_s = request.patience_s if self._is_only_one else 0.0
         self._run = ApplyRun.of_this_process(" ".join(["dl-apply", *sys.argv[1:]]))
         self._rotation: Rotation | None = None
         self._answering = DistinctEngines()
@@ -127,6 +127,7 @@ class Session:
         copies = request.deliver_directory is not None or len(addresses) > 1
         silent_s = _LONGEST_COPY_S if copies else request.patience_s
         self.guard = Guard(home, self._run, addresses, silent_s)
+        self._rules = request.rules
         connectors = {
             address.name: partial(self._engine_actuator, address) for address in addresses
         }
@@ -136,13 +137,11 @@ class Session:
         return self._rotation.paused_names() if self._rotation else []
 
     def _engine_actuator(self, address: Address) -> EngineActuator:
-        home, asked = self._home, self._request
-        is_only_one, folder = self._is_only_one, asked.deliver_directory
-        engine = connect(asked, address, is_only_one=is_only_one, paused=self._paused)
+        home, folder = self._home, self._deliver_directory
+        engine = connect(address, self._directories, self._patience_s, self._paused)
         self._answering.add(engine, address.name)
         if self._state is None:
-            directories = state_folder.state_directories(asked.state_directory)
-            if message := left_paused_message(engine, directories):
+            if message := left_paused_message(engine, self._directories):
                 print_message(message)
         else:
             if self._marks is not None:
@@ -153,13 +152,13 @@ class Session:
                 self._end_dead_leases(engine, home)
             LeftAloneRecords(home / FOLDER).forget_gone(engine)
         rotation = Rotation(engine, home / "rotation", self._run)
-        if is_only_one:
+        if self._is_only_one:
             self._rotation = rotation
         return EngineActuator(
             engine,
             Journal(home / "journal"),
             rotation,
-            asked.rules,
+            self._rules,
             deliverer=Deliverer(engine, folder) if folder else None,
             migrator=self._migrator(),
             dry_run=self._state is None,
@@ -168,7 +167,7 @@ class Session:
     def _migrator(self) -> Migrator:
         """Return what moves jobs between the engines that have answered by then."""
         mover = Mover(self._answering, MigrationFiles(self._home / "migrations"))
-        return Migrator(mover, force=self._request.rules.is_forced, dry_run=self._state is None)
+        return Migrator(mover, force=self._rules.is_forced, dry_run=self._state is None)
 
     def _unpause_left_paused(self, engine: Engine, notes: Path) -> None:
         for leftover in unpause_leftovers(engine, notes):

@@ -8,16 +8,18 @@ from pathlib import Path
 import typer
 
 from dltools.cli import destinations, options
-from dltools.cli.formats import RecordFormat, format_for_stdout
+from dltools.cli.formats import RecordFormat
 from dltools.cli.options import MoreMessages, Realisation, argument, expert_flag, flag, option
 
 
-@dataclass(kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Request(MoreMessages, Realisation):
     """What to plan by and what to print."""
 
     inputs: list[str] = argument(
-        "[FILE]...", "Input files, pipes or directories, merged by time; - is standard input.", []
+        "[FILE]...",
+        "Input files, pipes or directories, merged by time; - is standard input.",
+        ["-"],
     )
     policy: str = option(
         "-p, --policy NAME",
@@ -55,8 +57,6 @@ class Request(MoreMessages, Realisation):
     def __post_init__(self) -> None:
         """Raise `BadParameter` for an input that is named twice, and `OutputError` where the state
         cannot be saved."""
-        self.inputs = self.inputs or ["-"]
-        self.format = format_for_stdout(self.format)
         for name in self.inputs:
             if self.inputs.count(name) > 1:
                 raise typer.BadParameter(f"{name} is named twice")

@@ -19,7 +19,7 @@ from dltools.actions.plan_lines import dump_close, dump_plan, load_plans
 from dltools.cli import destinations
 from dltools.cli.destinations import make_console, printable_on_terminal, redrawn
 from dltools.cli.exits import Exit, print_message, unbroken
-from dltools.cli.formats import RecordFormat
+from dltools.cli.formats import RecordFormat, format_for_stdout
 from dltools.cli.input_streams import Source, open_recording
 from dltools.cli.plan.sample_stream import Account, Merged, Samples, with_warnings
 from dltools.cli.plan.targets_file import GivenLabels, read_targets_file
@@ -76,7 +76,7 @@ def run_request(request: Request) -> None:
         source = Merged(request.inputs)
         recording = source.recording()
     samples = Samples(with_warnings(recording, [pattern for pattern, _ in targets]), source)
-    session = _Session(request, policy, planner, samples, partial(new_planner, None))
+    session = _Session(request, planner, samples, partial(new_planner, None))
     with blaming_state(request.state_file if saved else None):
         if samples.is_stream:
             session.follow()
@@ -95,15 +95,10 @@ class _Session:
     """
 
     def __init__(
-        self,
-        request: Request,
-        policy: Policy,
-        planner: Planner,
-        samples: Samples,
-        make_new: Callable[[], Planner],
+        self, request: Request, planner: Planner, samples: Samples, make_new: Callable[[], Planner]
     ) -> None:
         self._request = request
-        self._policy = policy
+        self._is_table = format_for_stdout(request.format) is RecordFormat.TABLE
         self._make_new = make_new
         self._samples = samples
         self._planner = planner
@@ -132,8 +127,7 @@ class _Session:
     def follow(self) -> None:
         """Print a plan for each sample of a stream as it arrives; tables of a live one are drawn
         over each other on a terminal."""
-        is_table = self._request.format is RecordFormat.TABLE
-        if is_table and self._samples.is_live and sys.stdout.isatty():
+        if self._is_table and self._samples.is_live and sys.stdout.isatty():
             with redrawn(make_console()) as self._draw:
                 self._follow()
         else:
@@ -150,7 +144,7 @@ class _Session:
             gc.collect(1 if number % _WHOLE_COLLECTION else 2)
         if self._account.rows == 0:
             self._print()
-        if self._samples.are_closed and self._request.format is not RecordFormat.TABLE:
+        if self._samples.are_closed and not self._is_table:
             sys.stdout.write(printable_on_terminal(dump_close(self._last_state())))
 
     @property
@@ -171,7 +165,7 @@ class _Session:
             save_state(self._request.saved_state_file, plan)
 
     def _print(self, *, pending: bool = True, has_state: bool = False) -> None:
-        if self._request.format is RecordFormat.TABLE:
+        if self._is_table:
             self._print_table(pending=pending)
         else:
             self._print_plan(pending=pending, has_state=has_state)
@@ -221,7 +215,7 @@ class _Session:
 
     def _remark(self, nothing: str) -> None:
         """Say why there is nothing to do, unless the reader of the plan does."""
-        if self._request.format is RecordFormat.TABLE or is_last_in_pipe():
+        if self._is_table or is_last_in_pipe():
             self._remarks.tell(nothing and f"nothing to do: {nothing}")
 
 

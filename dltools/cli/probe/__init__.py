@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 
 from dltools.cli import exits, options
 from dltools.cli.exits import Exit, exit_codes
@@ -21,9 +22,9 @@ def probe(request: Request) -> None:
     from dltools.cli.probe.run import run_request
 
     if not request.is_diagnosis:
-        request.format = choose_observation_format(
-            request.format, request.output, is_stream=request.is_stream
-        )
+        asked, output = request.format, request.output
+        format_ = choose_observation_format(asked, output, is_stream=request.is_stream)
+        request = replace(request, format=format_)
     run_request(request)
 
 

@@ -45,12 +45,9 @@ def parse_start(text: str) -> datetime:
         raise typer.BadParameter(f"{text!r} is at the end of the calendar") from error
 
 
-@dataclass(kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Request(MoreMessages, EngineOptions):
-    """What to sample, how often, and where to write it. Times are seconds.
-
-    `log_files` are the paths of the logs of containers, by name.
-    """
+    """What to sample, how often, and where to write it. Times are seconds."""
 
     logs: list[str] = argument(
         "[LOG]...",
@@ -148,7 +145,6 @@ class Request(MoreMessages, EngineOptions):
     def __post_init__(self) -> None:
         """Raise `BadParameter` for options that contradict each other."""
         super().__post_init__()
-        self.log_files = parse_log_files(self.log)
         if not self.is_stream and (self.count is not None or self.duration_s is not None):
             raise typer.BadParameter("--count and --duration need --interval")
         if not self.is_stream and self.notify is not None:
@@ -175,6 +171,11 @@ class Request(MoreMessages, EngineOptions):
             raise typer.BadParameter("--user-from is container or label:KEY")
         if source == "label:":
             raise typer.BadParameter("--user-from label: needs the key of a label")
+
+    @property
+    def log_files(self) -> dict[str, tuple[str, ...]]:
+        """The paths of the logs of containers, by name. Raises `BadParameter`."""
+        return parse_log_files(self.log)
 
     def _check_diagnosis(self) -> None:
         if not self.is_diagnosis:

@@ -11,14 +11,14 @@ from dltools.cli.options import Messages, argument, flag, option
 from dltools.errors import ConfigError
 
 
-@dataclass(kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Request(Messages):
     """What to report, and how."""
 
     inputs: list[str] = argument(
         "[[NAME=]FILE]...",
         "Recordings, plans, results, or tables of dl-sim --jobs; - is standard input.",
-        [],
+        ["-"],
     )
     baseline: str = option(
         "--baseline NAME", "Baseline run for the ratios; by default noop, else the first.", ""
@@ -34,14 +34,14 @@ class Request(Messages):
         "--prices FILE",
         "Print what jobs or users cost. FILE is TOML with cpu_hour, gpu_hour and kwh.",
     )
-    pictures: list[str] = option(
+    kinds: list[str] = option(
         "--plot KIND",
         "Kind of picture: gantt, limits, progress or responses. "
         "Repeatable; by default all kinds that have data.",
         [],
     )
     output: Path | None = option("-o, --output FILE", "Write to FILE, completely or not at all.")
-    format: ReportFormat = option(
+    asked_format: ReportFormat = option(
         "--format",
         "Output format. auto: the name of --output decides; else a table on a terminal, JSON "
         "Lines in a pipe.",
@@ -54,15 +54,25 @@ class Request(Messages):
         from dltools.report.plots.figure import KINDS
         from dltools.report.result_rows import GROUPS
 
-        for kind in self.pictures:
+        for kind in self.kinds:
             if kind not in KINDS:
                 raise ConfigError(f"--plot must be one of {', '.join(KINDS)}, not {kind}")
-        self.pictures = [picture for picture in KINDS if picture in (self.pictures or KINDS)]
-        self.inputs = self.inputs or ["-"]
-        self.format = choose_report_format(self.format, self.output)
+        choose_report_format(self.asked_format, self.output)
         if self.output is not None:
             destinations.check(self.output)
         if self.by and self.by not in GROUPS:
             raise ConfigError(f"--by must be {' or '.join(GROUPS)}, not {self.by}")
         if self.by and self.is_by_job:
             raise ConfigError(f"--by {self.by} and --jobs exclude each other")
+
+    @property
+    def pictures(self) -> list[str]:
+        """The kinds of picture to draw, in their order on a page."""
+        from dltools.report.plots.figure import KINDS
+
+        return [kind for kind in KINDS if kind in (self.kinds or KINDS)]
+
+    @property
+    def format(self) -> ReportFormat:
+        """The format to write in."""
+        return choose_report_format(self.asked_format, self.output)

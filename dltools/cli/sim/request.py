@@ -16,7 +16,7 @@ _SIMPLEST = ("noop", "fair")
 _DEFAULT_POLICIES = ("noop", "flowcon", "tradl", "slaq", "las", "srtf")
 
 
-@dataclass(kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Request(Messages, Realisation):
     """What to simulate and what to print.
 
