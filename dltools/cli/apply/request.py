@@ -46,10 +46,51 @@ def beside_process(text: str) -> int:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Applying:
-    """How plans are applied: to which containers, in what way, and what is told of it. Times are
-    seconds; `beside` is -1 for any process."""
+class Request(MoreMessages, EngineOptions):
+    """What to do, to which containers, in what way, and what is told of it. Times are seconds;
+    `beside` is -1 for any process."""
 
+    input: str = options.input_argument()
+    is_dry_run: bool = flag("-n, --dry-run", "Check everything, but change nothing.")
+    is_offline: bool = expert_flag(
+        "--offline",
+        "With --dry-run: ask no engine, and assume that each container is as the plan says.",
+    )
+    undoes: bool = flag("--undo", "Restore every container that dl-apply has changed, and exit.")
+    stops: bool = flag(
+        "--stop", "With --undo: first end the dl-apply that is running, as SIGTERM does."
+    )
+    shows_status: bool = flag(
+        "--status",
+        "Print every container that dl-apply has changed (settings before and now, since "
+        "when, by which run) and every job on the move, and exit.",
+    )
+    releases: list[str] = option(
+        "--release NAME",
+        "Restore a container's settings, and leave it alone from now on, whatever plans say. "
+        "With --undo: let plans change it again. Repeatable.",
+        [],
+    )
+    shows_history: bool = flag(
+        "--history",
+        "Print every change, newest first: when, why, by which run, and how it ended; then exit. "
+        "FILE is then a container's name or id.",
+    )
+    restores: bool = flag(
+        "--restore",
+        "Restore what this run changed when the input ends, or on SIGTERM, SIGHUP or Ctrl-C.",
+    )
+    installs_service: bool = flag(
+        "--install-service",
+        "Run the pipe as a systemd service, now and at each boot. The service restores all "
+        "settings when it stops. With --dry-run: print its unit.",
+    )
+    removes_service: bool = flag(
+        "--remove-service", "Stop that service, restore all settings, and remove it."
+    )
+    policy: str | None = expert_option(
+        "--policy NAME", "Scheduling policy of the service; flowcon by default."
+    )
     labels: list[str] = option(
         "--label KEY[=VALUE]", "Change only containers with this label. Repeatable.", []
     )
@@ -101,64 +142,6 @@ class Applying:
         RecordFormat.AUTO,
     )
 
-    @property
-    def rules(self) -> Rules:
-        """What may be changed; where they are forced, jobs without a checkpoint are moved, too.
-        Raises `ConfigError` for a wrong expression."""
-        from dltools.apply.refusals import Rules
-        from dltools.probe.progress.user_patterns import Expression
-
-        names = [Expression(name, "--name") for name in self.names]
-        labels = tuple(self.labels)
-        return Rules(labels, names, self.max_changes, self.max_age_s, is_forced=self.is_forced)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Request(MoreMessages, EngineOptions, Applying):
-    """What to do, and how."""
-
-    input: str = options.input_argument()
-    is_dry_run: bool = flag("-n, --dry-run", "Check everything, but change nothing.")
-    is_offline: bool = expert_flag(
-        "--offline",
-        "With --dry-run: ask no engine, and assume that each container is as the plan says.",
-    )
-    undoes: bool = flag("--undo", "Restore every container that dl-apply has changed, and exit.")
-    stops: bool = flag(
-        "--stop", "With --undo: first end the dl-apply that is running, as SIGTERM does."
-    )
-    shows_status: bool = flag(
-        "--status",
-        "Print every container that dl-apply has changed (settings before and now, since "
-        "when, by which run) and every job on the move, and exit.",
-    )
-    releases: list[str] = option(
-        "--release NAME",
-        "Restore a container's settings, and leave it alone from now on, whatever plans say. "
-        "With --undo: let plans change it again. Repeatable.",
-        [],
-    )
-    shows_history: bool = flag(
-        "--history",
-        "Print every change, newest first: when, why, by which run, and how it ended; then exit. "
-        "FILE is then a container's name or id.",
-    )
-    restores: bool = flag(
-        "--restore",
-        "Restore what this run changed when the input ends, or on SIGTERM, SIGHUP or Ctrl-C.",
-    )
-    installs_service: bool = flag(
-        "--install-service",
-        "Run the pipe as a systemd service, now and at each boot. The service restores all "
-        "settings when it stops. With --dry-run: print its unit.",
-    )
-    removes_service: bool = flag(
-        "--remove-service", "Stop that service, restore all settings, and remove it."
-    )
-    policy: str | None = expert_option(
-        "--policy NAME", "Scheduling policy of the service; flowcon by default."
-    )
-
     def __post_init__(self) -> None:
         """Raise `BadParameter` for options that contradict each other."""
         super().__post_init__()
@@ -194,3 +177,14 @@ class Request(MoreMessages, EngineOptions, Applying):
         if self.shows_status:
             return Task.SHOW_STATUS
         return Task.SHOW_HISTORY if self.shows_history else Task.APPLY
+
+    @property
+    def rules(self) -> Rules:
+        """What may be changed; where they are forced, jobs without a checkpoint are moved, too.
+        Raises `ConfigError` for a wrong expression."""
+        from dltools.apply.refusals import Rules
+        from dltools.probe.progress.user_patterns import Expression
+
+        names = [Expression(name, "--name") for name in self.names]
+        labels = tuple(self.labels)
+        return Rules(labels, names, self.max_changes, self.max_age_s, is_forced=self.is_forced)
