@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import NamedTuple, Protocol, runtime_checkable
+from typing import NamedTuple, Protocol, TypedDict, Unpack, runtime_checkable
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +76,15 @@ class Node(NamedTuple):
     """Tells whether a constraint of a service forbids it."""
 
 
+class ServiceChange(TypedDict, total=False):
+    """What is to change of a service; what is left out stays. A label that is None is removed, and
+    others stay."""
+
+    replicas: int
+    constraints: Sequence[str]
+    labels: Mapping[str, str | None]
+
+
 @runtime_checkable
 class Services(Protocol):
     """The services of a cluster, which its manager shows and changes: a part of an engine. Methods
@@ -90,13 +99,5 @@ class Services(Protocol):
     def node(self, id_: str) -> Node:
         """Return one node."""
 
-    def change(
-        self,
-        id_: str,
-        *,
-        replicas: int | None = None,
-        constraints: Sequence[str] | None = None,
-        labels: Mapping[str, str | None] | None = None,
-    ) -> None:
-        """Change what is not None of a service, unless it is so already. A label that is None is
-        removed, and others stay."""
+    def change(self, id_: str, **wanted: Unpack[ServiceChange]) -> None:
+        """Change a service, unless it is so already."""

@@ -9,15 +9,15 @@ from __future__ import annotations
 import copy
 import json
 import os
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, Unpack
 from urllib.parse import quote
 
 from dltools.engine.address import Address
 from dltools.engine.docker.contexts import check
 from dltools.engine.docker.transport import Transport
 from dltools.engine.interface import GoneError, RefusedError
-from dltools.engine.services import Node, Service, Task
+from dltools.engine.services import Node, Service, ServiceChange, Task
 from dltools.errors import ConfigError, UnavailableError
 from dltools.notation.times import time_or_none
 
@@ -60,25 +60,18 @@ class Swarm:
             lambda constraint: contradicts(constraint, node),
         )
 
-    def change(
-        self,
-        id_: str,
-        *,
-        replicas: int | None = None,
-        constraints: Sequence[str] | None = None,
-        labels: Mapping[str, str | None] | None = None,
-    ) -> None:
-        """Change what is not None of a service, unless it is so already. A label that is None is
-        removed, and others stay."""
+    def change(self, id_: str, **wanted: Unpack[ServiceChange]) -> None:
+        """Change a service, unless it is so already."""
         for attempts_left in (2, 1, 0):
             raw = self._raw(id_)
             service, spec = _service(raw), copy.deepcopy(dict(raw["Spec"]))
-            if replicas is not None:
-                spec["Mode"]["Replicated"]["Replicas"] = replicas
-            if constraints is not None and tuple(constraints) != service.constraints:
+            if "replicas" in wanted:
+                spec["Mode"]["Replicated"]["Replicas"] = wanted["replicas"]
+            constraints = wanted.get("constraints", service.constraints)
+            if tuple(constraints) != service.constraints:
                 placement = spec["TaskTemplate"].get("Placement") or {}
                 spec["TaskTemplate"]["Placement"] = {**placement, "Constraints": [*constraints]}
-            merged = {**service.labels, **(labels or {})}
+            merged = {**service.labels, **wanted.get("labels", {})}
             kept = {name: value for name, value in merged.items() if value is not None}
             if kept != service.labels:
                 spec["Labels"] = kept
