@@ -159,7 +159,7 @@ class _Stretch:
 
 
 @dataclass(slots=True)
-class _Member:
+class _Entry:
     """A container. `waits_since`: None while it has its turn or sleeps; `had_turn`: when its last
     turn began; `stretch`: None while it is frozen, or nothing is known of its use; `paused_since`:
     None while it runs; `breath_ends`: None unless it runs for a moment only."""
@@ -211,32 +211,32 @@ class _Groups:
     """The containers that take turns, by id, and the groups that they make."""
 
     def __init__(self) -> None:
-        self.members: dict[str, _Member] = {}
+        self.entries: dict[str, _Entry] = {}
 
-    def in_order(self) -> list[_Member]:
+    def in_order(self) -> list[_Entry]:
         """Return the containers in the plan's order."""
-        return sorted(self.members.values(), key=lambda member: member.place)
+        return sorted(self.entries.values(), key=lambda entry: entry.place)
 
-    def group(self, number: int | None) -> list[_Member]:
+    def group(self, number: int | None) -> list[_Entry]:
         """Return the containers of one group."""
-        return [member for member in self.members.values() if member.turn.group == number]
+        return [entry for entry in self.entries.values() if entry.turn.group == number]
 
     def length(self, number: int) -> float:
         """Return the length of a group's turn (s)."""
-        return max(member.turn.seconds for member in self.group(number))
+        return max(entry.turn.seconds for entry in self.group(number))
 
     def awake(self, without: int | None = None) -> list[int]:
         """Return the groups of which a container is awake, in the plan's order, without one."""
-        groups = {member.turn.group for member in self.members.values() if not member.sleeps}
+        groups = {entry.turn.group for entry in self.entries.values() if not entry.sleeps}
         return sorted(groups - {without})
 
     def first_new(self) -> int | None:
         """Return the first group with a container that has had no turn."""
-        return next((member.turn.group for member in self.in_order() if member.is_new), None)
+        return next((entry.turn.group for entry in self.in_order() if entry.is_new), None)
 
     def bound(self) -> Bound:
         """Return how long each waits at most."""
-        return Bound(len({member.turn.group for member in self.members.values()}))
+        return Bound(len({entry.turn.group for entry in self.entries.values()}))
 
     def by_wait(self, groups: Iterable[int], now: float) -> list[int]:
         """Return some groups, the one that has waited longest first."""
@@ -252,14 +252,12 @@ class _Groups:
         )
 
     def _rank(self, number: int, now: float) -> tuple[float, float, int]:
-        had_turn = max(member.had_turn for member in self.group(number))
+        had_turn = max(entry.had_turn for entry in self.group(number))
         return self._since(number, now), had_turn, number
 
     def _since(self, number: int, now: float) -> float:
         """Return since when a group waits: since its first container does."""
-        waits = [
-            member.waits_since for member in self.group(number) if member.waits_since is not None
-        ]
+        waits = [entry.waits_since for entry in self.group(number) if entry.waits_since is not None]
         return min(waits, default=now)
 
 
@@ -280,7 +278,7 @@ class TurnOrder:
     @property
     def turns(self) -> list[Turn]:
         """The turns, in the plan's order."""
-        return [member.turn for member in self._groups.in_order()]
+        return [entry.turn for entry in self._groups.in_order()]
 
     @property
     def is_settled(self) -> bool:
@@ -289,36 +287,36 @@ class TurnOrder:
 
     def turn_of(self, container_id: str) -> Turn | None:
         """Return a container's turn, None if it takes none."""
-        member = self._groups.members.get(container_id)
-        return member.turn if member else None
+        entry = self._groups.entries.get(container_id)
+        return entry.turn if entry else None
 
     def has_turn(self, container_id: str) -> bool:
         """Tell whether it is the turn of a container's group."""
-        return self._groups.members[container_id].turn.group == self._current
+        return self._groups.entries[container_id].turn.group == self._current
 
     def place(self, container_id: str) -> Place:
         """Return what a container does."""
         if self.has_turn(container_id):
             return "has its turn"
-        return "sleeps" if self._groups.members[container_id].sleeps else "waits"
+        return "sleeps" if self._groups.entries[container_id].sleeps else "waits"
 
     def may_run(self, container_id: str) -> bool:
         """Tell whether a container runs now: it has its turn, runs beside it, sleeps, or has been
         paused for as long as it bears."""
-        member = self._groups.members[container_id]
-        is_beside = container_id in self._room.beside or member.breath_ends is not None
-        return self.has_turn(container_id) or is_beside or member.sleeps
+        entry = self._groups.entries[container_id]
+        is_beside = container_id in self._room.beside or entry.breath_ends is not None
+        return self.has_turn(container_id) or is_beside or entry.sleeps
 
     def waits(self, now: float) -> Iterator[TurnWait]:
         """Yield the containers that are paused until their turn, the next first."""
         order = self._groups.by_wait(self._groups.awake(self._current), now)
         for place, group in enumerate(order, 2):
-            for member in self._groups.group(group):
-                if member.waits_since is not None and not self.may_run(member.turn.container_id):
-                    waited_s = now - member.waits_since
-                    longest_s = min(self._groups.bound().patience_s, member.turn.longest_pause_s)
+            for entry in self._groups.group(group):
+                if entry.waits_since is not None and not self.may_run(entry.turn.container_id):
+                    waited_s = now - entry.waits_since
+                    longest_s = min(self._groups.bound().patience_s, entry.turn.longest_pause_s)
                     left_s = max(0.0, longest_s - waited_s)
-                    yield TurnWait(member.turn, waited_s, left_s, place, len(order) + 1)
+                    yield TurnWait(entry.turn, waited_s, left_s, place, len(order) + 1)
 
     def replace(self, turns: Sequence[Turn], now: float) -> None:
         """Replace all turns by those of a plan, in its order.
@@ -326,13 +324,13 @@ class TurnOrder:
         The group that has its turn keeps it, where a container of it stays, for no longer than its
         turn is in the new plan.
         """
-        before = self._groups.members
+        before = self._groups.entries
         had_turn = set(filter(self.has_turn, before))
-        self._groups.members = {}
+        self._groups.entries = {}
         for place, turn in enumerate(sorted(turns, key=lambda planned: planned.group)):
-            member = before.get(turn.container_id) or _Member(turn, place, now, is_new=bool(before))
-            member.turn, member.place = turn, place
-            self._groups.members[turn.container_id] = member
+            entry = before.get(turn.container_id) or _Entry(turn, place, now, is_new=bool(before))
+            entry.turn, entry.place = turn, place
+            self._groups.entries[turn.container_id] = entry
         stays = next((turn.group for turn in self.turns if turn.container_id in had_turn), None)
         if not self.turns:
             self._current = None
@@ -347,7 +345,7 @@ class TurnOrder:
 
     def remove(self, container_id: str) -> None:
         """Forget a container that has ended."""
-        self._groups.members.pop(container_id, None)
+        self._groups.entries.pop(container_id, None)
 
     def look(self, now: float, uses: Mapping[str, Use], idle_s: float | None = None) -> None:
         """End the present turn if it is over, and begin the next; else see whether it leaves room.
@@ -360,16 +358,16 @@ class TurnOrder:
 
     def _let_breathe(self, now: float) -> None:
         """Let those run for a moment that have been paused for as long as they bear."""
-        for key, member in self._groups.members.items():
-            if member.breath_ends is not None and now >= member.breath_ends:
-                member.breath_ends = None
-            member.let_breathe(now, may_run=self.may_run(key))
+        for key, entry in self._groups.entries.items():
+            if entry.breath_ends is not None and now >= entry.breath_ends:
+                entry.breath_ends = None
+            entry.let_breathe(now, may_run=self.may_run(key))
 
     def _move_on(self, now: float, uses: Mapping[str, Use], idle_s: float | None) -> None:
         groups = self._groups
-        for key, member in groups.members.items():
-            member.note_use(now, uses.get(key), has_turn=self.has_turn(key))
-        if not groups.members:
+        for key, entry in groups.entries.items():
+            entry.note_use(now, uses.get(key), has_turn=self.has_turn(key))
+        if not groups.entries:
             self._current = None
             return
         if not groups.awake(self._current):  # whoever wakes first keeps the turn
@@ -383,14 +381,14 @@ class TurnOrder:
 
     def _use_room(self, now: float, uses: Mapping[str, Use], idle_s: float | None) -> None:
         """Let the next group run beside the present one while that leaves CPUs idle."""
-        present = [key for key in self._groups.members if self.has_turn(key)]
+        present = [key for key in self._groups.entries if self.has_turn(key)]
         wants = [uses[key].wanted if key in uses else None for key in present]
         cpus = [want for want in wants if want is not None]
         wanted = math.fsum(cpus) if len(cpus) == len(wants) else None
         if not self._room.look(now, wanted, idle_s):
             return
         for number in self._groups.by_wait(self._groups.awake(self._current), now):
-            ids = {member.turn.container_id for member in self._groups.group(number)}
+            ids = {entry.turn.container_id for entry in self._groups.group(number)}
             if not all(map(self.may_run, ids)):
                 self._room.beside |= ids
                 return
@@ -400,9 +398,7 @@ class TurnOrder:
         groups = self._groups
         order = groups.awake(self._current) or groups.awake() or [turn.group for turn in self.turns]
         overdue = groups.overdue(self._current, now)
-        woken = [
-            group for group in order if any(member.has_woken for member in groups.group(group))
-        ]
+        woken = [group for group in order if any(entry.has_woken for entry in groups.group(group))]
         new = groups.first_new()
         if is_begin:
             self._begin(order[0], now)
@@ -415,21 +411,21 @@ class TurnOrder:
 
     def _begin(self, group: int, now: float) -> None:
         self._follows_first_turn = self._is_first_turn
-        self._is_first_turn = any(member.is_new for member in self._groups.group(group))
+        self._is_first_turn = any(entry.is_new for entry in self._groups.group(group))
         self._current, self._began, self._room = group, now, _Room()
         self.ends = now + self._groups.length(group)
         self._note_waits(now)
-        for member in self._groups.group(group):
-            member.is_new = member.has_woken = False
-            member.had_turn = now
+        for entry in self._groups.group(group):
+            entry.is_new = entry.has_woken = False
+            entry.had_turn = now
 
     def _note_waits(self, now: float) -> None:
         """Count the waits of those that are frozen from now on."""
-        for member in self._groups.members.values():
-            if member.sleeps or member.turn.group == self._current:
-                member.waits_since = None
-            elif member.waits_since is None:
-                member.waits_since, member.stretch = now, None
+        for entry in self._groups.entries.values():
+            if entry.sleeps or entry.turn.group == self._current:
+                entry.waits_since = None
+            elif entry.waits_since is None:
+                entry.waits_since, entry.stretch = now, None
 
     def _cut_for_new(self, group: int, now: float) -> None:
         """Cut a turn short for that of a new container, where the rules allow it."""
@@ -439,6 +435,6 @@ class TurnOrder:
             return
         began = self._began
         self._begin(new, now)
-        for member in self._groups.group(group):
-            if not member.sleeps:
-                member.waits_since = began  # it has not had all of its turn
+        for entry in self._groups.group(group):
+            if not entry.sleeps:
+                entry.waits_since = began  # it has not had all of its turn

@@ -1,4 +1,4 @@
-"""Where an engine is. Which member of the interface is there, `engine/registry.py` knows."""
+"""Where an engine is. Which engine is there, `engine/registry.py` knows."""
 
 from __future__ import annotations
 

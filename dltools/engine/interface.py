@@ -1,10 +1,10 @@
 """What dltools needs of a container engine, and the values that go in and out.
 
-`Engine` is what each must have, and a public API; what some can do besides stands in `parts.py`. A
-member is a folder beside this file; `docker/` is the first. `Capabilities` say what can be done
-with its containers as they are, so that dltools begins nothing that the engine would refuse. Only a
-member knows the words of its engine's API. Where others must keep some of them (in the journal, in
-the record of a migration), they are `Fields`, which they hand back unread.
+`Engine` is what each must have, and a public API; what some can do besides stands in `parts.py`.
+Each engine has a folder beside this file; `docker/` is the first. `Capabilities` say what can be
+done with its containers as they are, so that dltools begins nothing that the engine would refuse.
+Only its folder knows the words of an engine's API. Where others must keep some of them (in the
+journal, in the record of a migration), they are `Fields`, which they hand back unread.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class UnableError(RefusedError):
 
 
 Fields = Mapping[str, Any]
-"""What only a member understands; a JSON object."""
+"""What only an engine understands; a JSON object."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -387,7 +387,7 @@ class Engine(Protocol):
     does not answer, `GoneError` if it has no such container, and `RefusedError` if it refuses.
     Each method sets a state, so that it can be repeated.
 
-    A member derives from this class. It derives from the parts that it has as well, or names
+    Each engine derives from this class. It derives from the parts that it has as well, or names
     objects for them.
     """
 

@@ -1,5 +1,5 @@
-"""Which member of the engine interface is behind an address: those of dltools, and plug-ins of the
-entry-point group dltools.engines. All tools connect here.
+"""Which engine is behind an address: one of dltools, or a plug-in of the entry-point group
+dltools.engines. All tools connect here.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ _MODULES = {
     "slurm": "dltools.engine.cgroups.slurm",
     "cri": "dltools.engine.cri.cri_engine",
 }
-"""The module, a `Member`, of each scheme of an address; it is imported when the scheme is used."""
+"""The module of each scheme of an address; it is imported when the scheme is used."""
 
 
-class Member(Protocol):
-    """What a module of the table has, and an entry point names."""
+class EngineModule(Protocol):
+    """What a module of the table above has, and what an entry point names."""
 
     def check(self, address: Address) -> None:
-        """Raise `ConfigError` if an address is not one of this member."""
+        """Raise `ConfigError` if an address is not one of this engine."""
 
     def open_engine(
         self,
@@ -51,7 +51,7 @@ def host_address(text: str) -> Address:
     if not text:
         raise ConfigError("--host is empty; write unix:///PATH, tcp://HOST:PORT or ssh://HOST")
     address = Address(text, "--host", name=text)
-    _member(address).check(address)
+    _module(address).check(address)
     return address
 
 
@@ -67,11 +67,11 @@ def open_engine(
     Raises `UnavailableError`, `AccessError`, or `ConfigError` if the address is not one of an
     engine.
     """
-    return _member(address).open_engine(address, patience_s, report_waiting)
+    return _module(address).open_engine(address, patience_s, report_waiting)
 
 
-def _member(address: Address) -> Member:
-    """Return the member of an address. Raises `ConfigError` for a plug-in that does not load."""
+def _module(address: Address) -> EngineModule:
+    """Return the module of an address. Raises `ConfigError` for a plug-in that does not load."""
     scheme = address.scheme
     module = _MODULES.get(scheme) if scheme else _DOCKER
     if module is None and scheme in os.environ.get("DLTOOLS_PLUGINS", scheme).split(","):
@@ -79,8 +79,8 @@ def _member(address: Address) -> Member:
 
         for entry in entry_points(group=GROUP, name=scheme):
             try:
-                return cast(Member, entry.load())
+                return cast(EngineModule, entry.load())
             except (Exception, SystemExit) as error:
                 why = f"{type(error).__name__}: {error}"
                 raise ConfigError(f"plug-in {entry.value} does not load: {why}") from error
-    return cast(Member, import_module(module or _DOCKER))
+    return cast(EngineModule, import_module(module or _DOCKER))

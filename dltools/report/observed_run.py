@@ -64,8 +64,9 @@ def observed_run(tables: Iterable[pa.Table], label: str, name: str) -> Run:
 def _result(job: ObservedJob, timeline: Timeline, begun: float) -> JobResult:
     started = job.containers[0].started
     start = 0.0 if math.isnan(started) else max(0.0, started - begun)
-    serving, exit_code = service(job), job.last.exit_code
-    was_stopped = serving.served > 0 and exit_code in _STOPPED
+    served, satisfied = time_served(job)
+    exit_code = job.last.exit_code
+    was_stopped = served > 0 and exit_code in _STOPPED
     has_failed = timeline.ended is not None and bool(exit_code) and not was_stopped
     return JobResult(
         job.name,
@@ -75,8 +76,8 @@ def _result(job: ObservedJob, timeline: Timeline, begun: float) -> JobResult:
         finish=None if has_failed else timeline.ended,
         first=_time_of_meeting(job, job.targets.first, begun),
         final=_time_of_meeting(job, job.targets.final, begun),
-        served=serving.served,
-        satisfied=serving.satisfied,
+        served=served,
+        satisfied=satisfied,
         cpu=math.fsum(part.cpu_seconds_since(begun) for part in job.containers),
         migrations=len(timeline.migrated),
         exit_code=exit_code if has_failed else None,
@@ -257,19 +258,12 @@ def _allowed(sample: ContainerSample, weights: float) -> float:
     return cores
 
 
-@dataclass(frozen=True, slots=True)
-class Service:
-    """The seconds for which a job served, and for how many of them it met its target."""
-
-    served: float
-    satisfied: float
-
-
-def service(job: ObservedJob) -> Service:
-    """Return how long a job served, and met its target. A response time holds until the next."""
+def time_served(job: ObservedJob) -> tuple[float, float]:
+    """Return how long a job served, and for how long of that it met its target (s). A response
+    time holds until the next."""
     served = satisfied = 0.0
     for begin, end in pairwise(job.latencies):
         served += end.time - begin.time
         if satisfies(begin.value, job.targets.qoe_s):
             satisfied += end.time - begin.time
-    return Service(served, satisfied)
+    return served, satisfied

@@ -14,8 +14,8 @@ from dltools.observations.table import Row
 from dltools.report.observed_run import (
     observed_jobs,
     observed_run,
-    service,
     settings,
+    time_served,
     timeline,
     weight_sums,
 )
@@ -311,4 +311,4 @@ def test_a_response_time_holds_until_the_next(times, served, satisfied) -> None:
     labels = {"dltools.qoe": "0.1"}
     series = {"latency_seconds": [SeriesPoint(*one) for one in times]}
     (job,) = observed_jobs([record("a", "h", 0.0, 20.0, labels=labels, series=series)])
-    assert (service(job).served, service(job).satisfied) == (served, satisfied)
+    assert time_served(job) == (served, satisfied)

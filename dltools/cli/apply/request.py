@@ -23,10 +23,10 @@ from dltools.cli.options import (
 if TYPE_CHECKING:
     from dltools.apply.refusals import Rules
 
-_ONE_TASK = "give only one of --undo, --restore, --status, --history and --release"
+_ONE_OPERATION = "give only one of --undo, --restore, --status, --history and --release"
 
 
-class Task(Enum):
+class Operation(Enum):
     """What dl-apply is to do."""
 
     APPLY = auto()
@@ -145,38 +145,38 @@ class Request(MoreMessages, EngineOptions):
     def __post_init__(self) -> None:
         """Raise `BadParameter` for options that contradict each other."""
         super().__post_init__()
-        tasks = (self.undoes and not self.releases, self.shows_status, self.shows_history)
-        if sum(map(bool, (*tasks, self.releases))) > 1:
-            raise typer.BadParameter(_ONE_TASK)
+        operations = (self.undoes and not self.releases, self.shows_status, self.shows_history)
+        if sum(map(bool, (*operations, self.releases))) > 1:
+            raise typer.BadParameter(_ONE_OPERATION)
         if self.is_offline and not self.is_dry_run:
             raise typer.BadParameter("--offline needs --dry-run")
         if self.is_offline and self.names_engines:
             raise typer.BadParameter("--offline asks no engine: leave --host, --context, --swarm")
-        if self.task is Task.UNDO and self.input != "-":
+        if self.operation is Operation.UNDO and self.input != "-":
             raise typer.BadParameter(f"{self.input}: --undo takes no plan")
         if self.contact and self.tell is None and not self.installs_service:
             raise typer.BadParameter("--contact needs --tell")
-        if self.tell is not None and self.task is not Task.APPLY:
+        if self.tell is not None and self.operation is not Operation.APPLY:
             raise typer.BadParameter("--tell is for a run that applies plans")
-        if self.stops and self.task is not Task.UNDO:
+        if self.stops and self.operation is not Operation.UNDO:
             raise typer.BadParameter("--stop needs --undo")
         if self.stops and self.is_dry_run:
             raise typer.BadParameter("--stop ends a run: leave --dry-run")
         if self.releases and (self.is_dry_run or self.input != "-"):
             raise typer.BadParameter("--release takes no plan, and no --dry-run")
-        if self.restores and self.task is not Task.APPLY:
-            raise typer.BadParameter(_ONE_TASK)
+        if self.restores and self.operation is not Operation.APPLY:
+            raise typer.BadParameter(_ONE_OPERATION)
 
     @property
-    def task(self) -> Task:
+    def operation(self) -> Operation:
         """What is to be done."""
         if self.releases:
-            return Task.RELEASE
+            return Operation.RELEASE
         if self.undoes or self.removes_service:
-            return Task.UNDO
+            return Operation.UNDO
         if self.shows_status:
-            return Task.SHOW_STATUS
-        return Task.SHOW_HISTORY if self.shows_history else Task.APPLY
+            return Operation.SHOW_STATUS
+        return Operation.SHOW_HISTORY if self.shows_history else Operation.APPLY
 
     @property
     def rules(self) -> Rules:

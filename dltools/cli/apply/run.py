@@ -24,7 +24,7 @@ from dltools.cli.apply.printing import (
     show_status,
 )
 from dltools.cli.apply.release import release
-from dltools.cli.apply.request import Task
+from dltools.cli.apply.request import Operation
 from dltools.cli.apply.session import connect, open_session
 from dltools.cli.exits import Exit, print_message
 from dltools.cli.formats import RecordFormat, format_for_stdout
@@ -42,19 +42,19 @@ def run_request(request: Request) -> None:
     """Do what was asked for; exit with 1 if an action failed, 75 if the last plan was stale."""
     directories = state_directories(request.state_directory)
     is_table = request.format is not RecordFormat.JSONL
-    task = request.task
-    if task is Task.SHOW_STATUS:
+    operation = request.operation
+    if operation is Operation.SHOW_STATUS:
         _show_status(request, directories, is_table=is_table)
         return
-    if task is Task.SHOW_HISTORY:
+    if operation is Operation.SHOW_HISTORY:
         name = "" if request.input == "-" else request.input
         named_now = _named_now(request, directories, name) if name else ()
         show_history(directories, name, named_now, is_table=is_table)
         return
     printer = ResultsPrinter(format_for_stdout(request.format))
-    if task is Task.RELEASE:
+    if operation is Operation.RELEASE:
         results = release(request, directories, printer)
-    elif task is Task.UNDO:
+    elif operation is Operation.UNDO:
         results = _undo(request, directories, printer)
     elif request.is_offline:
         results = _check_offline(request, printer)

@@ -49,7 +49,7 @@ _UNITS = (Path(__file__).parent, Path(__file__).parents[3] / "samples/systemd")
 
 
 @dataclass(frozen=True, slots=True)
-class Service:
+class PipeService:
     """The unit's file, its pipe, where systemd shows that it runs, and the state directory of the
     service. `labels`: only containers with all of these labels are seen and changed; `contact`:
     whom to ask."""
@@ -79,7 +79,7 @@ class Service:
                 )
         file = next(path for path in _UNITS if (path / f"{NAME}.service").exists())
         _, _, unit = (file / f"{NAME}.service").read_text().partition("\n")
-        unit = unit.replace(Service().pipe, self.pipe)
+        unit = unit.replace(PipeService().pipe, self.pipe)
         return unit.replace("=PATH=", f"=PATH={folder}:") if folder else unit
 
     def install(self) -> None:
@@ -193,7 +193,7 @@ def _remove_empty(home: Path) -> list[str]:
     return kept
 
 
-def service_asked(asked: Request) -> Service | None:
+def service_asked(asked: Request) -> PipeService | None:
     """Return the service that a request is about, None for none. Raises `BadParameter` where
     options contradict each other, and `ConfigError` for an unknown policy."""
     if not asked.installs_service and not asked.removes_service:
@@ -215,4 +215,4 @@ def service_asked(asked: Request) -> Service | None:
 
     name = asked.policy or "flowcon"
     registry.get(name, ())
-    return Service(name, tuple(asked.labels), contact=asked.contact)
+    return PipeService(name, tuple(asked.labels), contact=asked.contact)

@@ -21,7 +21,7 @@ from dltools.cli.formats import (
     to_csv,
     to_jsonl,
 )
-from dltools.cli.sim.tasks import Task, check_settings, run_all
+from dltools.cli.sim.trials import Trial, check_settings, run_all
 from dltools.cli.sim.workloads import load_workloads
 from dltools.errors import ConfigError, DataError
 from dltools.report.result_rows import CRITERIA, best_first, by_job, by_policy, ratio
@@ -72,14 +72,14 @@ def _bound(workloads: Sequence[Workload], base: Mapping[str, Any]) -> dict[str, 
 def _compare(request: Request, workloads: Sequence[Workload]) -> list[dict[str, Any]]:
     check_settings(request.policies, request.assignments, request.mode, request.quantum_s)
     given = (tuple(request.assignments), request.mode, request.is_clairvoyant)
-    tasks = [
-        Task(workload, policy, *given, request.sample_interval_s, request.quantum_s)
+    trials = [
+        Trial(workload, policy, *given, request.sample_interval_s, request.quantum_s)
         for policy in request.policies
         for workload in workloads
     ]
     job_results: Iterable[list[JobResult]]
     file = request.recording
-    job_results = run_all(tasks) if file is None else [_record(file, tasks[0])]
+    job_results = run_all(trials) if file is None else [_record(file, trials[0])]
     results = iter(job_results)
     runs = {policy: [next(results) for _ in workloads] for policy in request.policies}
     if request.is_by_job:
@@ -92,7 +92,7 @@ def _compare(request: Request, workloads: Sequence[Workload]) -> list[dict[str, 
     return ranked
 
 
-def _record(file: Path, task: Task) -> list[JobResult]:
+def _record(file: Path, trial: Trial) -> list[JobResult]:
     """Simulate, and write the observations."""
     from dltools.observations.formats.registry import get_format
     from dltools.sim.simulated_recording import Recorder
@@ -100,7 +100,7 @@ def _record(file: Path, task: Task) -> list[JobResult]:
     destinations.check(file)
     format_ = format_by_name(ObservationFormat.AUTO, file, suffixes())
     recorder = Recorder()
-    results = task.simulation(Observer(recorder, task.interval_s)).run()
+    results = trial.simulation(Observer(recorder, trial.interval_s)).run()
     with destinations.output_file(file) as out:
         chosen = WHOLE if format_ is ObservationFormat.AUTO else format_
         target = get_format(chosen).writer(out)  # type: ignore[arg-type]

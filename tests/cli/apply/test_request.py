@@ -3,14 +3,14 @@
 import pytest
 import typer
 
-from dltools.cli.apply.request import Request, Task
+from dltools.cli.apply.request import Operation, Request
 
 
 def test_the_task_is_chosen_by_options() -> None:
-    assert Request().task is Task.APPLY
-    assert Request(undoes=True).task is Task.UNDO
-    assert Request(shows_status=True).task is Task.SHOW_STATUS
-    assert Request(undoes=True, releases=["job"]).task is Task.RELEASE
+    assert Request().operation is Operation.APPLY
+    assert Request(undoes=True).operation is Operation.UNDO
+    assert Request(shows_status=True).operation is Operation.SHOW_STATUS
+    assert Request(undoes=True, releases=["job"]).operation is Operation.RELEASE
     with pytest.raises(
         typer.BadParameter, match="only one of --undo, --restore, --status, --history and --release"
     ):

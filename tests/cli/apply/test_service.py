@@ -10,7 +10,7 @@ from helpers.tools import complaint
 
 from dltools.cli.apply import service as module
 from dltools.cli.apply.request import Request
-from dltools.cli.apply.service import Service, service_asked
+from dltools.cli.apply.service import PipeService, service_asked
 from dltools.errors import ConfigError, DltoolsError, UnavailableError
 
 USAGE, CONFIG = 2, 78
@@ -48,9 +48,9 @@ class Machine:
         script.write_text(SYSTEMCTL.format(log=self._place / "log", state=state))
         script.chmod(0o755)
 
-    def service(self, *labels: str, policy: str = "flowcon") -> Service:
+    def service(self, *labels: str, policy: str = "flowcon") -> PipeService:
         file = self._place / "dltools-stream.service"
-        return Service(policy, labels, file, self._place / "running", self._place / "home")
+        return PipeService(policy, labels, file, self._place / "running", self._place / "home")
 
     @property
     def asked(self) -> list[str]:
@@ -66,7 +66,7 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
 
 def test_the_unit_is_the_sample() -> None:
     sample = SAMPLE.read_text().splitlines()[1:]
-    assert Service().text().splitlines() == sample
+    assert PipeService().text().splitlines() == sample
 
 
 @pytest.mark.slow
@@ -102,9 +102,9 @@ def test_what_is_said_can_be_typed_where_sudo_does_not_find_the_tools(
 
 
 def test_it_tells_whom_to_ask() -> None:
-    assert Service(contact="lab@example.org").pipe.endswith("--contact lab@example.org")
+    assert PipeService(contact="lab@example.org").pipe.endswith("--contact lab@example.org")
     with pytest.raises(ConfigError, match="cannot be in a unit"):
-        Service(contact="a'; rm -rf /").text()
+        PipeService(contact="a'; rm -rf /").text()
 
 
 def test_one_that_does_not_stay_up_is_an_error(machine) -> None:
@@ -162,7 +162,7 @@ def test_without_root_or_systemd_it_says_what_to_do(machine, monkeypatch) -> Non
 @pytest.mark.parametrize("label", ["a b", "a'b", "a%n", "$x", "a;b", ""])
 def test_what_a_unit_cannot_hold(label) -> None:
     with pytest.raises(ConfigError):
-        Service(labels=(label,)).text()
+        PipeService(labels=(label,)).text()
 
 
 def test_options_that_contradict_each_other(tool) -> None:
@@ -182,4 +182,4 @@ def test_options_that_contradict_each_other(tool) -> None:
 def test_a_dry_run_prints_the_unit(tool) -> None:
     done = tool("dl-apply", "--install-service", "--dry-run")
     assert (done.returncode, done.stderr) == (0, b"")
-    assert done.stdout.decode() == Service().text()
+    assert done.stdout.decode() == PipeService().text()

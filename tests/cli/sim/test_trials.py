@@ -2,7 +2,7 @@
 
 import pytest
 
-from dltools.cli.sim.tasks import Task, check_settings, run_all
+from dltools.cli.sim.trials import Trial, check_settings, run_all
 from dltools.errors import ConfigError
 from dltools.sim.workload_file import read_workload
 
@@ -26,10 +26,10 @@ def test_a_wrong_setting_is_refused(policies, assignments, mode, fault) -> None:
 
 def test_a_parameter_goes_to_the_policies_that_have_it() -> None:
     check_settings(["noop", "flowcon"], ["alpha=0.1"], "quota", None)
-    tasks = [
-        Task(WORKLOAD, name, ("alpha=0.1",), "quota", False, 2.0) for name in ("noop", "flowcon")
+    trials = [
+        Trial(WORKLOAD, name, ("alpha=0.1",), "quota", False, 2.0) for name in ("noop", "flowcon")
     ]
-    assert [[job.name for job in jobs] for jobs in run_all(tasks)] == [["a"], ["a"]]
+    assert [[job.name for job in jobs] for jobs in run_all(trials)] == [["a"], ["a"]]
 
 
 def test_a_longer_quantum_costs_fewer_changes_of_turns() -> None:
@@ -37,15 +37,15 @@ def test_a_longer_quantum_costs_fewer_changes_of_turns() -> None:
     two = read_workload(f"[[node]]\ncpus = 2\n{jobs}", "f")
     ends = {}
     for quantum_s in (None, 1.0, 16.0):
-        task = Task(two, "fair", (), "rotate", False, 2.0, quantum_s)
-        ends[quantum_s] = max(job.finish or 0.0 for job in run_all([task])[0])
+        trial = Trial(two, "fair", (), "rotate", False, 2.0, quantum_s)
+        ends[quantum_s] = max(job.finish or 0.0 for job in run_all([trial])[0])
     assert ends[16.0] < ends[None] < ends[1.0]
 
 
-def test_results_come_in_the_order_of_their_tasks() -> None:
+def test_results_come_in_the_order_of_their_trials() -> None:
     faster = read_workload("[[job]]\nname = 'b'\nwork = 2\n", "f")
-    tasks = [Task(one, "noop", (), "auto", False, 2.0) for one in (WORKLOAD, faster)]
-    slow, fast = (jobs[0] for jobs in run_all(tasks))
+    trials = [Trial(one, "noop", (), "auto", False, 2.0) for one in (WORKLOAD, faster)]
+    slow, fast = (jobs[0] for jobs in run_all(trials))
     assert (slow.name, fast.name) == ("a", "b")
     assert slow.finish is not None
     assert fast.finish is not None

@@ -33,8 +33,8 @@ _FEW_JOBS = 500
 
 
 @dataclass(frozen=True, slots=True)
-class Task:
-    """One run: a workload under a policy with its settings, sampled every `interval_s`."""
+class Trial:
+    """One simulation: a workload under a policy with its settings, sampled every `interval_s`."""
 
     workload: Workload
     policy: str
@@ -73,20 +73,20 @@ def check_settings(
             raise ConfigError(f"--set {key}: none of these policies has this parameter")
 
 
-def run_all(tasks: Sequence[Task]) -> list[list[JobResult]]:
-    """Return the results of tasks, in their order; many tasks run on all cores."""
+def run_all(trials: Sequence[Trial]) -> list[list[JobResult]]:
+    """Return the results of trials, in their order; many trials run on all cores."""
     cores = len(os.sched_getaffinity(0))
-    is_short = cores == 1 or sum(len(task.workload.jobs) for task in tasks) < _FEW_JOBS
+    is_short = cores == 1 or sum(len(trial.workload.jobs) for trial in trials) < _FEW_JOBS
     if is_short:
-        return list(tracked("simulating", map(_run, tasks), len(tasks)))
+        return list(tracked("simulating", map(_run, trials), len(trials)))
     from concurrent.futures import ProcessPoolExecutor
 
-    with ProcessPoolExecutor(min(cores, len(tasks))) as pool:
-        return list(tracked("simulating", pool.map(_run, tasks), len(tasks)))
+    with ProcessPoolExecutor(min(cores, len(trials))) as pool:
+        return list(tracked("simulating", pool.map(_run, trials), len(trials)))
 
 
-def _run(task: Task) -> list[JobResult]:
-    return task.simulation().run()
+def _run(trial: Trial) -> list[JobResult]:
+    return trial.simulation().run()
 
 
 def _settings(
