@@ -17,11 +17,6 @@ from dltools.notation.times import parse_time
 _OF_DIAGNOSES = ("auto", "table", "jsonl")
 
 
-def takes_log_files(url: str) -> bool:
-    """Tell whether the engine at an address takes the files of --log."""
-    return url.partition(":")[0] in ("cgroup", "slurm")
-
-
 def parse_log_files(texts: Iterable[str]) -> dict[str, tuple[str, ...]]:
     """Return the paths that values of --log give, by the names of containers. Raises
     `BadParameter`."""
@@ -157,8 +152,11 @@ class Request(MoreMessages, EngineOptions):
             raise typer.BadParameter("saved logs need no engine: leave --host, --context, --swarm")
         if self.logs and self.roles:
             raise typer.BadParameter("--role is for containers: give it to dl-plan")
-        if self.log_files and not any(map(takes_log_files, self.hosts)):
-            raise typer.BadParameter("--log is for --host cgroup: and slurm:")
+        if self.log_files:
+            from dltools.engine.registry import takes_log_files
+
+            if not any(map(takes_log_files, self.hosts)):
+                raise typer.BadParameter("--log is for --host cgroup: and slurm:")
         if self.deadline_s <= 0:
             raise typer.BadParameter("--deadline must be more than 0")
         if self.logs_start is not None and not self.logs:

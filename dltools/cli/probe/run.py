@@ -17,7 +17,6 @@ import typer
 from dltools.cli.exits import Exit, print_message, unbroken
 from dltools.cli.formats import ObservationFormat
 from dltools.cli.probe.outputs import open_output
-from dltools.cli.probe.request import takes_log_files
 from dltools.cli.remarks import Remarks, is_last_in_pipe, print_remark
 from dltools.probe.progress import Pattern
 from dltools.probe.progress.user_patterns import Expression
@@ -27,7 +26,6 @@ from dltools.threads import in_background
 if TYPE_CHECKING:
     from dltools.cli.probe.notify_command import Notifier
     from dltools.cli.probe.request import Request
-    from dltools.engine.address import Address
     from dltools.observations.formats.base import Writer
     from dltools.observations.table import Row
     from dltools.probe.sampler import Connector, Sampler
@@ -85,9 +83,14 @@ def _notifier(command: Sequence[str]) -> Notifier:
 
 def _sampler(request: Request, pattern: Pattern | None, names: Sequence[Any]) -> Sampler:
     """Return a sampler of the engines. Arrow is imported while these answer."""
-    from dltools.engine.registry import open_engine
+    from dltools.engine.registry import open_engine, takes_log_files
 
-    addresses = [_with_logs(address, request.log_files) for address in request.addresses()]
+    addresses = [
+        replace(address, settings={"logs": request.log_files})
+        if request.log_files and takes_log_files(address.url)
+        else address
+        for address in request.addresses()
+    ]
     connectors = {address.name: partial(open_engine, address) for address in addresses}
     return _sampler_of(request, pattern, names, connectors)
 
@@ -115,13 +118,6 @@ def _sampler_of(
     )
     deadline_s = min(request.deadline_s, request.interval_s or request.deadline_s)
     return Sampler(connectors, options, deadline_s)
-
-
-def _with_logs(address: Address, logs: Mapping[str, Sequence[str]]) -> Address:
-    """Return an address with the files of --log, where its engine takes them."""
-    if not (logs and takes_log_files(address.url)):
-        return address
-    return replace(address, settings={"logs": logs})
 
 
 def sample_once(sampler: Sampler, writer: Writer, request: Request) -> None:

@@ -1,1 +1,1 @@
-"""Processes in cgroups that no container engine has made, and jobs of Slurm and pods as cgroups."""
+"""Cgroups as containers: those that no engine keeps a record of, and those of batch jobs."""

@@ -1,11 +1,7 @@
-"""What the keeper of some cgroups knows of them, and can do with them: here of nobody's.
-
-Those of Slurm are another kind.
-"""
+"""What the keeper of some cgroups knows of them, and can do with them: here of nobody's."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -15,6 +11,7 @@ from dltools.engine.cgroups.cgroup_tree import CgroupTree, Process
 from dltools.engine.cgroups.plain_logs import outputs_of
 from dltools.engine.interface import Capabilities, Container, RefusedError
 from dltools.engine.patience import comes_true
+from dltools.engine.registry import ON_RECORD
 
 _THAWS_S, _BETWEEN_S = 1.0, 0.01
 """How long a cgroup may take to go on (ours)."""
@@ -25,12 +22,6 @@ _FILES: Mapping[str, tuple[tuple[str, str], ...]] = {
     "cpuset": (("cpuset", "cpuset.cpus"),),
 }
 """For each limit the controller and the file that it needs, on version 1 or on version 2."""
-
-_OWNED = re.compile(
-    r"^/(docker|libpod_parent|slurm(_[^/]*)?|kubepods(\.slice)?)(/|$)|slurmstepd\.scope(/|$)"
-    r"|/libpod-|[/-][0-9a-f]{64}(\.scope)?(/|$)"
-)
-"""Cgroups that an engine keeps a record of, which would not know of changes to their files."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +42,7 @@ class CgroupKind:
 
     def is_owned(self, path: str) -> bool:
         """Tell whether another engine keeps a record of a cgroup."""
-        return bool(_OWNED.search(path))
+        return bool(ON_RECORD.search(path))
 
     def naming(self, path: str, processes: Sequence[Process]) -> Naming:
         """Return what a cgroup is called: its path, without the first slash."""
