@@ -4,8 +4,7 @@ What is in the specification an update of limits keeps: by CDI or --device the G
 The legacy hook adds them behind the runtime's back, and an update lets the runtime rewrite the
 rules: NVML answers "Unknown Error" from then on (NVIDIA/nvidia-docker#515,
 NVIDIA/nvidia-container-toolkit#138). What a user asked for tells the two apart no more: from 1.18
-on NVIDIA's toolkit serves `--gpus` by CDI (NVIDIA/nvidia-container-toolkit#1227). CRI answers with
-the specification; Docker's is in the folder that the container's shim works in.
+on NVIDIA's toolkit serves `--gpus` by CDI (NVIDIA/nvidia-container-toolkit#1227).
 """
 
 from __future__ import annotations
@@ -13,11 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
-from pathlib import Path
 from typing import Any, NamedTuple
-
-from dltools.engine.kernel_reading import ROOT, stat_of
-from dltools.notation.json_values import table_from
 
 _VISIBLE = "NVIDIA_VISIBLE_DEVICES="
 
@@ -28,9 +23,6 @@ class GpuAccess(NamedTuple):
 
     has_gpu: bool
     files_only: bool
-
-
-NO_GPU, LASTING, FRAGILE = GpuAccess(False, False), GpuAccess(True, False), GpuAccess(True, True)
 
 
 def asks_for_gpu(environ: Iterable[str]) -> bool:
@@ -46,46 +38,12 @@ def names_gpu(devices: Any, key: str) -> bool:
     return any(path.startswith("/dev/nvidia") for path in paths)
 
 
-def access_by_request(raw: Mapping[str, Any]) -> GpuAccess:
-    """Return how a container got its GPU, as far as Docker's inspection of it tells."""
-    config = raw.get("HostConfig") or {}
-    requests: list[Mapping[str, Any]] = config.get("DeviceRequests") or []
-    environ = (raw.get("Config") or {}).get("Env") or []
-    is_by_runtime = config.get("Runtime") == "nvidia" and asks_for_gpu(environ)
-    if is_by_runtime or any(
-        _is_gpu(request) and request.get("Driver") != "cdi" for request in requests
-    ):
-        return FRAGILE
-    has_device = names_gpu(config.get("Devices"), "PathOnHost")
-    return LASTING if requests or has_device else NO_GPU
-
-
-def _is_gpu(request: Mapping[str, Any]) -> bool:
-    groups = request.get("Capabilities")
-    is_named = isinstance(groups, list) and any("gpu" in group for group in groups if group)
-    return is_named or request.get("Driver") in ("nvidia", "cdi")
-
-
 def access_by_specification(spec: Mapping[str, Any], *, is_asked: bool) -> GpuAccess:
     """Return how a container got its GPU. `is_asked`: whether it was started with a wish for one,
     which the legacy hook fulfils if nothing else has."""
     linux = spec.get("linux")
-    if names_gpu(linux.get("devices") if isinstance(linux, Mapping) else None, "path"):
-        return LASTING
-    return FRAGILE if is_asked else NO_GPU
-
-
-def specification(container_id: str, pid: int, root: Path = ROOT) -> Mapping[str, Any]:
-    """Return the specification with which the runtime here started a container, given its first
-    process: its parent is the shim. {} where it cannot be found or read."""
-    words = stat_of(pid, root)
-    folder = root / f"proc/{words[1] if words else 0}/cwd"
-    try:
-        if folder.readlink().name != container_id:
-            return {}
-        return table_from((folder / "config.json").read_bytes())
-    except OSError:
-        return {}
+    is_named = names_gpu(linux.get("devices") if isinstance(linux, Mapping) else None, "path")
+    return GpuAccess(is_named or is_asked, is_asked and not is_named)
 
 
 _SHARES = (

@@ -19,7 +19,7 @@ from dltools.apply import settings_update
 from dltools.apply.engine_actuator import EngineActuator
 from dltools.apply.settings_update import compare
 from dltools.engine.docker import answers as docker_answers
-from dltools.engine.gpu_access import FRAGILE
+from dltools.engine.gpu_access import GpuAccess
 from dltools.engine.interface import LocatedContainer
 from dltools.engine.journal import Entry, Journal
 from dltools.notation.limits import Limits
@@ -265,7 +265,7 @@ def test_a_change_that_is_carried_out_after_the_engine_was_away_is_ours(
 def test_files_that_are_not_visible_are_a_reason_to_skip(
     actuator, fake_engine, monkeypatch
 ) -> None:
-    monkeypatch.setattr(docker_answers, "access_by_request", lambda _: FRAGILE)
+    monkeypatch.setattr(docker_answers, "access_by_request", lambda _: GpuAccess(True, True))
     result = update(actuator, {"cpus": 1.5})
     assert result.status is Status.SKIPPED
     assert str(result.error).startswith("an engine update could cut off its GPU, and its cgroup ")

@@ -14,7 +14,7 @@ from dltools.apply.engine_actuator import EngineActuator
 from dltools.apply.turns import Rotation
 from dltools.engine.docker import answers as docker_answers
 from dltools.engine.docker.changes import DockerLimits
-from dltools.engine.gpu_access import FRAGILE, LASTING
+from dltools.engine.gpu_access import GpuAccess
 from dltools.engine.interface import Engine
 from dltools.engine.journal import Journal
 from dltools.engine.limits import limit_writing
@@ -27,7 +27,7 @@ def hook(monkeypatch: pytest.MonkeyPatch) -> None:
     """Treat every container as one that got its GPU by the legacy hook."""
     if os.geteuid() != 0:
         pytest.skip("writing cgroup files takes root")
-    monkeypatch.setattr(docker_answers, "access_by_request", lambda _: FRAGILE)
+    monkeypatch.setattr(docker_answers, "access_by_request", lambda _: GpuAccess(True, True))
 
 
 @pytest.fixture
@@ -61,7 +61,7 @@ def test_what_came_by_cdi_the_engine_changes(actuator, run, monkeypatch) -> None
     """Whatever was asked for: the GPU's device is in the specification."""
     monkeypatch.setattr(DockerLimits, "leaves_record", False)
     job = run(devices=["/dev/fuse:/dev/nvidia0"])
-    assert (job.inspect().has_gpu, job.inspect().files_only) == LASTING
+    assert (job.inspect().has_gpu, job.inspect().files_only) == (True, False)
     (result,) = actuator.apply(plan(job, {"weight": 300.0}))
     assert result.status is Status.APPLIED
     assert job.inspect().recorded["weight"] == pytest.approx(300, rel=0.02)

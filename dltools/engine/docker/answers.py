@@ -12,7 +12,7 @@ from typing import Any
 from dltools.engine.cgroup_reading import CpuUsage, MemoryUsage, Transfer, Usage
 from dltools.engine.docker.moves import is_own_network
 from dltools.engine.docker.swarm import SERVICE
-from dltools.engine.gpu_access import access_by_request
+from dltools.engine.gpu_access import GpuAccess, asks_for_gpu, names_gpu
 from dltools.engine.interface import (
     Container,
     Ending,
@@ -108,6 +108,25 @@ def _has_health_check(raw: Mapping[str, Any]) -> bool:
     test = table_in(raw, "Config", "Healthcheck").get("Test")
     status = str(table_in(raw, "State", "Health").get("Status") or "none").lower()
     return status != "none" or (isinstance(test, list) and bool(test) and test[0] != "NONE")
+
+
+def access_by_request(raw: Mapping[str, Any]) -> GpuAccess:
+    """Return how an inspected container got its GPU, as far as the inspection tells."""
+    config = raw.get("HostConfig") or {}
+    requests: list[Mapping[str, Any]] = config.get("DeviceRequests") or []
+    environ = (raw.get("Config") or {}).get("Env") or []
+    is_by_runtime = config.get("Runtime") == "nvidia" and asks_for_gpu(environ)
+    is_by_hook = is_by_runtime or any(
+        _is_gpu(request) and request.get("Driver") != "cdi" for request in requests
+    )
+    has_device = names_gpu(config.get("Devices"), "PathOnHost")
+    return GpuAccess(is_by_hook or bool(requests) or has_device, is_by_hook)
+
+
+def _is_gpu(request: Mapping[str, Any]) -> bool:
+    groups = request.get("Capabilities")
+    is_named = isinstance(groups, list) and any("gpu" in group for group in groups if group)
+    return is_named or request.get("Driver") in ("nvidia", "cdi")
 
 
 def network_of(raw: Mapping[str, Any], *, has_service: bool = False) -> Network:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from dltools.bounded_reading import LineSplitter
@@ -18,7 +19,7 @@ from dltools.engine.docker.moves import LIST, DockerMoves
 from dltools.engine.docker.streams import asked_log, followed_log, log_file
 from dltools.engine.docker.swarm import Swarm
 from dltools.engine.docker.transport import Transport, dial_socket, understood
-from dltools.engine.gpu_access import access_by_specification, specification
+from dltools.engine.gpu_access import access_by_specification
 from dltools.engine.interface import (
     ALL_CAPABILITIES,
     Capabilities,
@@ -29,8 +30,10 @@ from dltools.engine.interface import (
     Listed,
     LogFlow,
 )
+from dltools.engine.kernel_reading import ROOT, stat_of
 from dltools.engine.kernel_scales import default_shares
 from dltools.engine.log_reading import FollowedFile, read_log
+from dltools.notation.json_values import table_from
 
 
 def connect(address: Address | None = None) -> Transport:
@@ -156,6 +159,20 @@ class DockerEngine(Engine):
 
 
 _CONTAINERS = json.dumps({"type": ["container"]})
+
+
+def specification(container_id: str, pid: int, root: Path = ROOT) -> Mapping[str, Any]:
+    """Return the specification with which the runtime here started a container, given its first
+    process: it is in the folder that the parent, the shim, works in. {} where it cannot be found
+    or read."""
+    words = stat_of(pid, root)
+    folder = root / f"proc/{words[1] if words else 0}/cwd"
+    try:
+        if folder.readlink().name != container_id:
+            return {}
+        return table_from((folder / "config.json").read_bytes())
+    except OSError:
+        return {}
 
 
 def _has_gpu(info: Mapping[str, Any]) -> bool:
