@@ -15,7 +15,6 @@ from typing import Any
 
 from dltools.actions.plans import Action, Op, Plan, Result, Status
 from dltools.actions.settings import as_found
-from dltools.engine import cgroup
 from dltools.engine.interface import ALL_CAPABILITIES, Capabilities, Container, Engine, GoneError
 from dltools.engine.kernel_reading import ROOT, read_text
 from dltools.engine.limits.cpu_limits import out_of_bounds
@@ -71,8 +70,7 @@ class Rules:
             return "--name does not select it"
         if not has_labels(container.labels, self.labels):
             return "it lacks a label that --label asks for"
-        path = container.cgroup_path
-        if is_own(container.id) or (path and cgroup.belongs_to("self", container.id, path=path)):
+        if is_own(container):
             return "dl-apply itself runs in it"
         return None
 
@@ -94,14 +92,14 @@ class Rules:
         return f"the plan has made {changes} changes, as many as --max-changes allows"
 
 
-def is_own(container_id: str, root: Path = ROOT) -> bool:
+def is_own(container: Container, root: Path = ROOT) -> bool:
     """Tell whether this process runs in a container: its cgroup is the container's, or the engine
     has mounted the container's files (/etc/hostname and others) here."""
-    if cgroup.belongs_to("self", container_id, root):
+    if container.holds("self", root):
         return True
     lines = read_text(f"{root}/proc/self/mountinfo").splitlines()
     mounted = (line.split()[3] for line in lines if line.count(" ") > 3)
-    return any(f"containers/{container_id}/" in source for source in mounted)
+    return any(f"containers/{container.id}/" in source for source in mounted)
 
 
 def unsupported(

@@ -261,18 +261,6 @@ def at_path(path: str, mounted: list[Mount]) -> Cgroup | None:
     return Cgroup(v1, unified, has_those_below=True) if any(v1.values()) or unified else None
 
 
-def of_container(
-    pid: int, container_id: str, path: str, mounted: list[Mount], root: Path = ROOT
-) -> Cgroup | None:
-    """Return the cgroup of a container's process on this machine, None where it is not visible.
-    `path` is where it is, "" for one whose path holds the container's id; there it may be empty."""
-    if path and not pid:
-        return at_path(path, mounted)
-    if not (pid and belongs_to(pid, container_id, root, path=path)):
-        return None
-    return of_process(pid, mounted, root, container_id=container_id, path=path)
-
-
 def belongs_to(pid: int | str, container_id: str, root: Path = ROOT, *, path: str = "") -> bool:
     """Tell whether a local process (its number, or "self") is in a container: its cgroup's path
     holds the container's id, or is the path or below it.

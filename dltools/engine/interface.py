@@ -12,11 +12,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple, Protocol
 
+from dltools.engine import cgroup
 from dltools.engine.cgroup import Cgroup
 from dltools.engine.cgroup_reading import Directory, Usage
+from dltools.engine.kernel_reading import ROOT
 from dltools.errors import DltoolsError
 from dltools.labels import ORIGIN, PREFIX
 from dltools.notation.limits import CPU_LIMITS, Limits, written_name
@@ -246,8 +248,7 @@ class Container:
     """All that the engine has said."""
 
     cgroup_path: str = ""
-    """That of its cgroup, "" where the path holds its id: such a cgroup is all that there is of
-    it, and has its limits, with no engine's record beside."""
+    """That of its cgroup, "" where the path holds its id."""
 
     @property
     def origin(self) -> str:
@@ -256,9 +257,30 @@ class Container:
         return self.service.slot or self.labels.get(ORIGIN) or self.id
 
     @property
+    def has_record(self) -> bool:
+        """Whether an engine keeps a record of it; else its cgroup, the one at a path, is all that
+        there is of it, and has its limits."""
+        return not self.cgroup_path
+
+    @property
     def dltools_labels(self) -> dict[str, str]:
         """The labels that are meant for this toolkit."""
         return {k: v for k, v in sorted(self.labels.items()) if k.startswith(PREFIX)}
+
+    def holds(self, pid: int | str, root: Path = ROOT) -> bool:
+        """Tell whether a local process (its number, or "self") is in it."""
+        return cgroup.belongs_to(pid, self.id, root, path=self.cgroup_path)
+
+    def local_cgroup(self, mounted: list[cgroup.Mount], root: Path = ROOT) -> Cgroup | None:
+        """Return its cgroup on this machine, None where it is not visible. Without an engine's
+        record it may have no process."""
+        if self.cgroup_path and not self.pid:
+            return cgroup.at_path(self.cgroup_path, mounted)
+        if not (self.pid and self.holds(self.pid, root)):
+            return None
+        return cgroup.of_process(
+            self.pid, mounted, root, container_id=self.id, path=self.cgroup_path
+        )
 
     def mount_of(self, path: str) -> Mount | None:
         """Return the mount that a path inside the container is on, None if it is on none."""

@@ -269,9 +269,8 @@ class Inventory:
         if old is not None and old.cgroup is not None:
             old.cgroup.files.close()
         earlier = old or self._stopped.pop(container.id, None)
-        pid, id_, path = container.pid, container.id, container.cgroup_path
-        is_here = bool(pid) and cgroup.belongs_to(pid, id_, path=path)
-        group = cgroup.of_container(pid, id_, path, self._mounts) if is_here else None
+        is_here = bool(container.pid) and container.holds(container.pid)
+        group = container.local_cgroup(self._mounts) if is_here else None
         parent = group.parent if group else None
         watched = Watched(container, group, _gap(container, is_here, group), None, parent)
         if earlier is not None:

@@ -18,6 +18,7 @@ from dltools.apply.refusals import FOREIGN, GONE, Rules, has_processes, is_own, 
 from dltools.apply.turns import Rotation
 from dltools.engine.docker.changes import DockerLimits
 from dltools.engine.docker.engine import DockerEngine
+from dltools.engine.interface import Container
 from dltools.engine.journal import Journal
 
 
@@ -175,7 +176,7 @@ def test_its_own_container_is_known(tmp_path, file, text, is_inside) -> None:
     path = tmp_path / "proc" / "self" / file
     path.parent.mkdir(parents=True)
     path.write_text(text)
-    assert is_own(INSIDE, tmp_path) is is_inside
+    assert is_own(Container(INSIDE, "own"), tmp_path) is is_inside
 
 
 def test_its_own_container_is_never_changed(act, monkeypatch) -> None:

@@ -9,6 +9,7 @@ import pytest
 from dltools.engine import cgroup
 from dltools.engine.cgroup import Cgroup
 from dltools.engine.cgroup_reading import Directory
+from dltools.engine.interface import Container
 
 V2 = "30 25 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup rw\n"
 
@@ -147,18 +148,22 @@ def test_the_process_of_job_12_is_not_in_job_1(tmp_path) -> None:
     assert cgroup.belongs_to(8, "job_1", tmp_path)
 
 
+def job(pid: int) -> Container:
+    return Container("x", "job-1", pid=pid, cgroup_path="/slurm/job_1")
+
+
 def test_a_cgroup_at_a_path_has_the_processes_below(tmp_path) -> None:
     mounted = of_two_jobs(tmp_path)
     step = tmp_path / "cg/freezer/slurm/job_1/step_0"
     step.mkdir(parents=True)
     (step.parent / "cgroup.procs").write_text("5\n")
     (step / "cgroup.procs").write_text("8\n")
-    found = cgroup.of_container(8, "x", "/slurm/job_1", mounted, tmp_path)
+    found = job(8).local_cgroup(mounted, tmp_path)
     assert found is not None
     assert found.directory("freezer") == Directory(step.parent, 1)
     assert found.directory("cpu") is None
     assert (found.exists, found.processes) == (True, [5, 8])
-    assert cgroup.of_container(7, "x", "/slurm/job_1", mounted, tmp_path) is None
+    assert job(7).local_cgroup(mounted, tmp_path) is None
 
 
 ID = "4f2a" * 16

@@ -26,7 +26,8 @@ from helpers.owner_commands import Command, Owner
 from helpers.owner_verdicts import slowest, verdicts
 from helpers.tools import environment
 
-from dltools.engine.cgroup import mounts, of_container
+from dltools.engine.cgroup import mounts
+from dltools.engine.interface import Container
 
 OWNERS = 4
 SETTLE_S = 15.0
@@ -360,7 +361,7 @@ class Stages:
 
 def _in_force(pid: int, id_: str) -> dict[str, Any]:
     """Return the limits of a container that the kernel keeps, {} where it does not run."""
-    group = of_container(pid, id_, "", mounts()) if pid else None
+    group = Container(id_, "", pid=pid).local_cgroup(mounts())
     directory = group.directory("cpu") if group else None
     if directory is None or directory.weight() is None:
         return {}

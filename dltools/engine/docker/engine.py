@@ -10,7 +10,6 @@ from typing import Any
 
 from dltools.bounded_reading import LineSplitter
 from dltools.engine.address import Address
-from dltools.engine.cgroup import belongs_to
 from dltools.engine.cgroup_reading import Usage
 from dltools.engine.docker.answers import container_of, event_of, listed_of, usage_of
 from dltools.engine.docker.changes import Changes, DockerLimits, path_of
@@ -140,8 +139,7 @@ class DockerEngine(Engine):
         """Return a container's log as it comes, until it exits. `is_new_only` leaves out what is
         there already. Of what is there since a time the newest `FOLLOWED_LINES` come."""
         if path := log_file(container) if self.is_local else None:
-            pid, id_ = container.pid, container.id
-            has_ended = lambda: not belongs_to(pid, id_)  # noqa: E731
+            has_ended = lambda: not container.holds(container.pid)  # noqa: E731
             return FollowedFile(
                 path, since, has_ended, is_new_only=is_new_only, settled_s=self._settled_s
             )

@@ -43,9 +43,7 @@ class Locator:
 
     def locate(self, container: Container) -> LocatedContainer:
         """Find a container's cgroup, which exists while the container runs on this machine."""
-        group = cgroup.of_container(
-            container.pid, container.id, container.cgroup_path, self._mounts
-        )
+        group = container.local_cgroup(self._mounts)
         every_cpu = format_cpus(range(max(1, self._engine.cpus)))
         if group is None:
             return LocatedContainer(container, None, float(self._engine.cpus), every_cpu)
@@ -60,11 +58,11 @@ class Locator:
 def settings_in_force(located: LocatedContainer) -> Limits:
     """Return the settings in force: from the kernel's files, else from the engine's record."""
     directory = located.controller("cpu")
-    if directory is None and not (located.cgroup and located.container.cgroup_path):
+    if directory is None and (located.cgroup is None or located.container.has_record):
         return recorded_settings(located)
     settings: Limits = {}
     weight = directory.weight() if directory else None
-    if directory is not None and (weight is not None or not located.container.cgroup_path):
+    if directory is not None and (weight is not None or located.container.has_record):
         settings["cpus"] = _quota(directory.quota(), located)
     if weight is not None:
         settings["weight"] = weight

@@ -16,7 +16,7 @@ from dltools.apply.turns import Rotation
 from dltools.engine.address import Address
 from dltools.engine.docker import changes, transport
 from dltools.engine.docker.engine import DockerEngine
-from dltools.engine.interface import Engine, GoneError, RefusedError
+from dltools.engine.interface import Container, Engine, GoneError, RefusedError
 from dltools.engine.journal import Journal
 from dltools.engine.limits.cpu_limits import Locator, settings_in_force
 from dltools.engine.parts import LimitChange, Original, Pauses, SetsLimits, needed
@@ -314,8 +314,8 @@ def test_it_does_not_change_the_container_that_it_runs_in(tmp_path) -> None:
     info.parent.mkdir(parents=True)
     storage = f"/lib/containers/storage/overlay-containers/{ID}/userdata/hostname"
     info.write_text(f"1 2 0:1 {storage} /etc/hostname rw - ext4 /dev/vda rw\n")
-    assert is_own(ID, tmp_path)
-    assert not is_own("e" * 64, tmp_path)
+    assert is_own(Container(ID, "own"), tmp_path)
+    assert not is_own(Container("e" * 64, "other"), tmp_path)
 
 
 def test_what_is_set_on_a_stopped_container_counts_although_it_is_not_shown(fake) -> None:
