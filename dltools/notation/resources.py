@@ -16,6 +16,11 @@ class Resource(StrEnum):
     CPU = "CPU"
     GPU = "GPU"
 
+    @property
+    def is_device(self) -> bool:
+        """Whether containers hold it one by one."""
+        return self is not Resource.CPU
+
 
 _MOST_CPUS = 65536
 

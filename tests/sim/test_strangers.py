@@ -190,7 +190,7 @@ def test_sleepers_leave_their_cpus_to_each_other() -> None:
 
 def known_of(job: ContainerHistory, now: int) -> tuple[object, ...]:
     standing, owner = job.standing, job.owner
-    is_feeder = job.use.gpu_use.is_feeder(now)
+    is_feeder = job.use.is_feeder(now)
     return standing.role, is_feeder, owner.cpus, owner.ratio, standing.protected
 
 

@@ -121,9 +121,7 @@ def _of_engine(
     except DltoolsError as error:
         yield Finding(Health.FAILURE, "sample", str(error))
     else:
-        yield from of_sample(
-            rows, rules, before, expects_gpus=engine.has_gpu, is_local=engine.is_local
-        )
+        yield from of_sample(engine, rows, rules, before)
         yield from _of_pauses(engine, rows)
     yield from _of_journal(engine, request)
     if engine.is_local:

@@ -22,6 +22,7 @@ from dltools.plan.policy.parameters import build
 from dltools.plan.realisation.mode import RealisationOptions
 
 if TYPE_CHECKING:
+    from dltools.engine.interface import Engine
     from dltools.observations.roles import Rules
 
 Row = Mapping[str, Any]
@@ -59,26 +60,19 @@ class Finding:
 
 
 def of_sample(
-    rows: Sequence[Row],
-    rules: Rules,
-    before: Sequence[Row] = (),
-    *,
-    expects_gpus: bool,
-    is_local: bool = False,
+    engine: Engine, rows: Sequence[Row], rules: Rules, before: Sequence[Row]
 ) -> Iterator[Finding]:
-    """Yield the findings in a sample of one host. `before`: its counters a while ago;
-    `expects_gpus`: its engine says that it has GPUs; `is_local`: it answers at a socket of this
-    machine."""
+    """Yield the findings in a sample of an engine's host. `before`: its counters a while ago."""
     from dltools.observations.table import to_table
     from dltools.probe.counters import ELSEWHERE
 
     planner = Planner(FLOWCON, build(FLOWCON.parameters, {}), RealisationOptions(), rules=rules)
     planner.add(to_table([*({**row, "demand_cores": None} for row in before), *map(dict, rows)]))
     for row in rows:
-        if row["kind"] == "node" and row.get("gap") == ELSEWHERE and is_local:
+        if row["kind"] == "node" and row.get("gap") == ELSEWHERE and engine.is_local:
             yield Finding(Health.WARNING, "host", _IN_A_VM, "docker info -f '{{.OperatingSystem}}'")
         elif row["kind"] == "node":
-            yield _of_host(row, expects_gpus)
+            yield _of_host(row, expects_gpus=engine.has_gpu)
     yield from _of_containers(rows)
     yield from _of_plan(planner)
 
@@ -96,7 +90,7 @@ def _of_containers(rows: Sequence[Row]) -> Iterator[Finding]:
                 yield Finding(Health.OK, str(row["container_name"]), _AT_START.format(given))
 
 
-def _of_host(row: Row, expects_gpus: bool) -> Finding:
+def _of_host(row: Row, *, expects_gpus: bool) -> Finding:
     count, gap = row.get("gpu_count"), row.get("gap")
     if gap and (expects_gpus or not str(gap).startswith("NVML")):
         return Finding(Health.WARNING, "host", str(gap), "nvidia-smi" if "NVML" in gap else "")

@@ -31,14 +31,14 @@ def measured_contention(host: HostHistory, jobs: Jobs, *, is_crowded: bool) -> C
         job.progress.pace = job.progress.pace.measured(now, job.use.paced_at(now))
     if not is_crowded:
         return Contention()
-    on_cpus = [job for job in followed if not job.use.gpu_use.is_feeder(now)]
+    on_cpus = [job for job in followed if not job.use.is_feeder(now)]
     return host.outlook.contention.measured(on_cpus, now, host.load.others.share)
 
 
 def measured_cpus_left(host: HostHistory, jobs: Jobs, *, is_crowded: bool) -> CpusLeft:
-    """Return how many CPUs jobs are to leave to those that feed GPUs, by the paces of these."""
+    """Return how many CPUs jobs are to leave to feeders, by the paces of these."""
     now = host.sampled_at or 0
-    feeding = {job.id: job for job in _followed(jobs) if job.use.gpu_use.is_feeder(now)}
+    feeding = {job.id: job for job in _followed(jobs) if job.use.is_feeder(now)}
     if not is_crowded or not feeding:
         return CpusLeft()
     others = [job for job in jobs if job.id not in feeding]
@@ -80,7 +80,7 @@ def _place(job: ContainerHistory, realisation: Realisation, now: int) -> Place:
         return Place.TURN
     if realisation.mode in (Mode.WEIGHT, Mode.QUOTA):
         return Place.SHARES
-    if realisation.mode is Mode.ROTATE and not job.use.gpu_use.is_feeder(now):
+    if realisation.mode is Mode.ROTATE and not job.use.is_feeder(now):
         return Place.TURN
     position = realisation.queue_positions.positions.get(job.run_id)
     return Place.FIRST if position is None or position.first else Place.WAITS

@@ -13,8 +13,8 @@ from typing import Any, TypeVar
 from dltools.labels import Role
 from dltools.notation.limits import differs
 from dltools.plan.forecast.promise import Due
-from dltools.plan.hosts.gpu_shares import LOOK_S, move_levers, shares_of_gpus
 from dltools.plan.hosts.host_history import HostHistory, Jobs, Look
+from dltools.plan.hosts.levers import LOOK_S, lever_settings, move_levers
 from dltools.plan.hosts.pace_tracking import measured_contention, measured_cpus_left, note_places
 from dltools.plan.policy.by_resource import decide
 from dltools.plan.policy.by_user import FairAmongUsers
@@ -81,8 +81,8 @@ class Rounds:
         self, policy: Policy, parameters: Any, options: RealisationOptions, memory: State
     ) -> None:
         """`memory` is what the policy has remembered so far, {} at first. `has_levers`, False
-        at first: jobs are brought to their shares of GPUs, where shares are caps, or servers have
-        targets there."""
+        at first: levers bring jobs to their shares of devices, where shares are caps, or servers
+        have targets there."""
         self.policy = policy
         self.parameters = parameters
         self.memory = memory
@@ -122,7 +122,7 @@ class Rounds:
         host.note_others(look)
         idle_s = host.load.idle_since(outlook.alone.at, host.cpus)
         outlook.alone = outlook.alone.after(now, jobs, host.load.others.left_of(host.cpus), idle_s)
-        if self._gives_gpu_shares:
+        if self._moves_levers:
             move_levers(host)
         if not self.measures:
             realisation = self._settings(host, look)
@@ -184,9 +184,8 @@ class Rounds:
             is_lasting=is_lasting,
             others=state.others,
         )
-        if self._gives_gpu_shares and not is_lasting:
-            on_gpus = shares_of_gpus(host, self.options.queue.gpu_period)
-            choice = replace(choice, on_gpus=on_gpus)
+        if self._moves_levers and not is_lasting:
+            choice = replace(choice, levers=lever_settings(host, self.options.queue))
         now = host.sampled_at or 0
         realisation = realise(
             choice,
@@ -202,7 +201,7 @@ class Rounds:
         looks = [*self._looks(host, (*state.jobs, *silent), state.is_contested)]
         if look.silent and self.requirements.silent_jobs:
             looks.append(_LOOK_S)
-        if choice.on_gpus.notes:
+        if choice.levers.notes:
             looks.append(LOOK_S)
         if not looks:
             return realisation
@@ -240,7 +239,7 @@ class Rounds:
         return self.options.mode is None and self.requirements.shares
 
     @property
-    def _gives_gpu_shares(self) -> bool:
+    def _moves_levers(self) -> bool:
         is_wanted = self.options.mode is Mode.QUOTA or self.requirements.servers
         return self.has_levers and is_wanted and self.options.queue.feeders == "first"
 

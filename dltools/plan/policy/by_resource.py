@@ -28,7 +28,7 @@ def decide(policy: Policy, cluster: Cluster, parameters: Any, state: State) -> D
     each resource of the host."""
     host, required = cluster.host, policy.requirements(parameters)
     is_apart = required.efforts or required.servers
-    if not is_apart or not any(job.use.uses_gpu for job in host.jobs):
+    if not is_apart or not any(job.use.resource.is_device for job in host.jobs):
         return policy.decide(cluster, parameters, state)
     return decide_apart(policy, cluster, parameters, state, _parts(host))
 
@@ -63,7 +63,7 @@ def sharing_devices(jobs: Iterable[Job]) -> list[list[Job]]:
     share a device, or if a chain of shared ones connects them."""
     groups: list[tuple[set[str], list[Job]]] = []
     for job in jobs:
-        held, joined = set(job.use.gpus), [job]
+        held, joined = set(job.use.devices), [job]
         if not held:
             continue
         apart = []
@@ -79,10 +79,10 @@ def sharing_devices(jobs: Iterable[Job]) -> list[list[Job]]:
 def _parts(host: HostState) -> list[HostState]:
     """Return the host once for each resource: with the jobs on CPUs, if there are any, then with
     the jobs on each set of devices. The size of the latter (`cpus`) is the number of devices."""
-    on_cpus = [job for job in host.jobs if not job.use.uses_gpu]
-    others = [job for job in host.jobs if job.use.uses_gpu]
+    on_cpus = [job for job in host.jobs if not job.use.resource.is_device]
+    others = [job for job in host.jobs if job.use.resource.is_device]
     parts = [host.part(host.cpus, on_cpus)] if on_cpus else []
-    for jobs in (*sharing_devices(others), *([job] for job in others if not job.use.gpus)):
-        held = {device for job in jobs for device in job.use.gpus}
+    for jobs in (*sharing_devices(others), *([job] for job in others if not job.use.devices)):
+        held = {device for job in jobs for device in job.use.devices}
         parts.append(host.part(float(len(held) or 1), jobs))
     return parts

@@ -168,7 +168,7 @@ def _waiting(host: HostState) -> list[Job]:
 
 
 def _is_on_devices(host: HostState) -> bool:
-    return all(job.use.uses_gpu for job in host.jobs)
+    return all(job.use.resource.is_device for job in host.jobs)
 
 
 def _least_of_waiting(host: HostState) -> float:
@@ -185,7 +185,7 @@ def _left(
 ) -> float:
     """Return the share of each training of what the targets leave. A model that is held back by
     nothing has at most as much as each of them: so they give as long as one misses its target."""
-    free = [model for model in models if not model.job.use.gpu_use.is_slowed]
+    free = [model for model in models if not model.job.use.is_slowed]
     slowest = max(((model.latency or 0.0) / model.target for model in free), default=0.0)
     before = [
         allocation.share
@@ -208,7 +208,7 @@ def _is_free(host: HostState, cluster: Cluster, models: Sequence[Model]) -> bool
     used = sum(_used(job, cluster.now, span) for job in host.jobs)
     if any(model.job_class in (UNDER, UNKNOWN) for model in models):
         return len(host.jobs) < 2
-    return not any(job.use.gpu_use.is_slowed for job in host.jobs) and used < _SCARCE * host.cpus
+    return not any(job.use.is_slowed for job in host.jobs) and used < _SCARCE * host.cpus
 
 
 def _used(job: Job, now: int, span: int) -> float:
@@ -243,7 +243,7 @@ def _demand(job: Job, metric: str, now: int, interval: int, cpus: float) -> floa
     span = min(max(now - first, interval), _COST_INTERVALS * interval)
     _, latency = _latency(job, now, span)
     used = cpu_use(job, now, span, cpus).share
-    if job.use.uses_gpu:
+    if job.use.resource.is_device:
         used = _used(job, now, span) / cpus
     return None if latency is None or used is None else used * latency
 

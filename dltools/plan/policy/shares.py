@@ -14,7 +14,7 @@ _EPSILON = 1e-9
 def cap(job: Job, cpus: float) -> float:
     """Return the largest share that a job can use: its threads' part of the host's CPUs, all of
     another resource (ours)."""
-    if job.use.uses_gpu or not job.use.threads or job.use.threads < 0 or cpus <= 0:
+    if job.use.resource.is_device or not job.use.threads or job.use.threads < 0 or cpus <= 0:
         return 1.0
     return min(1.0, job.use.threads / cpus)
 

@@ -92,7 +92,7 @@ def choose_mode(
     now = host.sampled_at or 0
     awake = [job for job in (*host.jobs, *silent) if not job.use.is_idle]
     is_first = options.queue.feeders == "first"
-    feeding = [job for job in awake if is_first and job.use.gpu_use.is_feeder(now)]
+    feeding = [job for job in awake if is_first and job.use.is_feeder(now)]
     everyone = [job for job in awake if job not in feeding]
     feeding = [job for job in feeding if not is_serving(job)]
     room = host.cpus - cpus_together(feeding, host.cpus)

@@ -4,7 +4,7 @@ A job that has used a GPU in the last minutes does not queue for CPUs, and is ne
 to free CPUs. Where CPUs are contested, its weight is so high that it gets what it wants at once; it
 wants little, because the GPU does the work. Feeders that together want more than half of the CPUs
 get a smaller weight: they compute on CPUs too. Those that share a GPU may have shares of it, see
-`dltools.plan.hosts.gpu_shares`. Where weights do not keep their pace, because threads that are busy
+`dltools.plan.hosts.levers`. Where weights do not keep their pace, because threads that are busy
 nearby take caches and the other half of a core, `CpusLeft` finds how many CPUs to leave to them
 alone. All of it is ours.
 """
@@ -52,21 +52,21 @@ _UNBOUND: Mapping[Mode, tuple[Settings, str]] = {
 
 def feeders(host: SharedHost, state: HostState) -> Realisation:
     """Return the settings of the jobs that feed GPUs; its notes tell which these are."""
-    is_first, on_gpus = host.choice.queue.feeders == "first", host.choice.on_gpus
+    is_first, levers = host.choice.queue.feeders == "first", host.choice.levers
     jobs = [
         job
         for job in host.jobs
         if is_first
-        and job.use.gpu_use.is_feeder(host.now)
-        and (not is_serving(job) or job.id in on_gpus.notes)
+        and job.use.is_feeder(host.now)
+        and (not is_serving(job) or job.id in levers.notes)
     ]
     setting, note = _setting(host.choice, state, cpus_together(jobs, host.cpus))
     settings: dict[str, Settings] = {}
     notes: dict[str, str] = {}
     for job in jobs:
-        settings[job.id] = setting | on_gpus.settings.get(job.id, {})
-        notes[job.id] = joined(note, on_gpus.notes.get(job.id))
-    return host.realisation(on_gpus.note, settings=settings, notes=notes)
+        settings[job.id] = setting | levers.settings.get(job.id, {})
+        notes[job.id] = joined(note, levers.notes.get(job.id))
+    return host.realisation(levers.note, settings=settings, notes=notes)
 
 
 def _setting(choice: ModeChoice, host: HostState, needs: float) -> tuple[Settings, str]:

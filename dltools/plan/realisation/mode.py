@@ -93,7 +93,7 @@ class RealisationOptions:
 
 
 @dataclass(frozen=True, slots=True)
-class GpuSharing:
+class LeverSettings:
     """What brings jobs to their shares of GPUs."""
 
     notes: Mapping[str, str] = field(default_factory=dict)
@@ -198,7 +198,7 @@ class ModeChoice:
     is_mild: bool = False
     """Whether weights differ by a factor of four at most, as what is set may stay for good."""
 
-    on_gpus: GpuSharing = field(default_factory=GpuSharing)
+    levers: LeverSettings = field(default_factory=LeverSettings)
     """What becomes of jobs that share GPUs."""
 
     cpus_left: int = 0

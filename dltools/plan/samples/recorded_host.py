@@ -132,13 +132,13 @@ class RecordedHost:
         if not uses and not self.holds_devices:
             return False
         return any(
-            uses.get(key, {}).keys() != container.use.gpu_use.gpus.keys()
+            uses.get(key, {}).keys() != container.use.devices
             for key, container in self.history.containers.items()
         )
 
     def _note_holders(self) -> None:
         self.holds_devices = any(
-            container.use.gpu_use.gpus for container in self.history.containers.values()
+            container.use.devices for container in self.history.containers.values()
         )
 
     def _set_containers(self, number: int, layout: Layout, introduce: Introduce) -> None:
@@ -211,7 +211,7 @@ class RecordedHost:
                 use.throttled = use.throttled.after(times, throttled[number::many])
             if number in changed:
                 self._set_present(container, high - many + number)
-            if self.samples.devices or self.holds_devices or use.uses_gpu:
+            if self.samples.devices or self.holds_devices or use.resource.is_device:
                 uses = [self.samples.devices.get(time, {}).get(key) for time in times]
                 container.note_devices(times, uses)
             if number in changed or not (container.owner.is_known or container.managed):

@@ -35,7 +35,7 @@ def busy_threads(job: Job) -> int:
     if demand is not None:
         return max(1, math.ceil(demand - _NEAR))
     pace = job.progress.pace
-    if pace is not None and pace.has_one_busy_thread and not job.use.uses_gpu:
+    if pace is not None and pace.has_one_busy_thread and not job.use.resource.is_device:
         return 1
     return max(1, job.use.threads or 1)
 

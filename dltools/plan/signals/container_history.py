@@ -200,9 +200,7 @@ class ContainerHistory:
     ) -> None:
         """Record from new samples, before their points are added, which devices it holds and how it
         uses each."""
-        samples = zip(times, uses, strict=True)
-        begun = [self.use.gpu_use.add(time, used or {}) for time, used in samples]
-        if any(begun):
+        if self.use.note_devices(times, uses):
             self.progress.forget_costs()
 
     def forget(self, until: int) -> None:

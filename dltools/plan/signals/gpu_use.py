@@ -20,9 +20,6 @@ from dltools.observations.host_samples import DeviceUse
 GPU_USED = 0.05
 """A GPU is in use if it is busy for this share of the time or more (ours)."""
 
-_FEEDS_S = 300.0
-"""For how long (s) after its last use of a GPU a container counts as using it (ours)."""
-
 
 @dataclass(frozen=True, slots=True)
 class GpuLever:
@@ -87,9 +84,11 @@ class GpuUse:
         if (self.since is None) == bool(self.samples):
             raise ValueError("GPU seconds begin where they have no samples")
 
-    def add(self, time: int, uses: Mapping[str, DeviceUse]) -> bool:
-        """Add a sample: how the job has used the GPUs that it holds since the last sample. Tell
-        whether its GPU seconds begin to count with it: its effort counts in another unit then."""
+    def add(self, time: int, uses: Mapping[str, DeviceUse] | None) -> bool:
+        """Add a sample: how the job has used the GPUs that it holds since the last sample, None if
+        it holds none. Tell whether its GPU seconds begin to count with it: its effort counts in
+        another unit then."""
+        uses = uses or {}
         if any(not use.ratio < GPU_USED for use in uses.values()):
             self.used_at = time
         self.gpus = {gpu: _after(self.gpus.get(gpu), use) for gpu, use in sorted(uses.items())}
@@ -103,17 +102,6 @@ class GpuUse:
             ratios = [use.ratio for use in self.gpus.values() if not math.isnan(use.ratio)]
             self.samples.append((time, used + math.fsum(ratios) * (time - before) / MICRO))
         return False
-
-    def is_feeder(self, now: int) -> bool:
-        """Tell whether it trains or serves on a GPU: it has used one within the last minutes, so
-        that a validation or a checkpoint does not count as the end."""
-        return self.used_at is not None and now - self.used_at <= round(_FEEDS_S * MICRO)
-
-    @property
-    def is_slowed(self) -> bool:
-        """Whether it is held back on the GPUs that it shares."""
-        lever = self.lever
-        return lever is not None and (lever.part < 1 or lever.cpus is not None)
 
 
 def _after(before: DeviceUse | None, use: DeviceUse) -> DeviceUse:

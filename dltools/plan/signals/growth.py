@@ -117,7 +117,7 @@ def early_growth(
     if not isinstance(judged, _Halves) or cpus <= 0 or judged.begin < job.use.effort_since:
         return None
     effort = job.use.effort_at(judged.end) - job.use.effort_at(judged.begin)
-    whole = 1.0 if job.use.uses_gpu else cpus
+    whole = 1.0 if job.use.resource.is_device else cpus
     use = MeanUse(effort / judged.span_s / whole, "first reports")
     return _growth(job, judged, use, is_signed=signed)._replace(is_early=True)
 
@@ -194,7 +194,7 @@ def _growth(job: Job, halves: _Halves, use: MeanUse, *, is_signed: bool) -> Grow
             return Growth(metric, None, use.share, None, note)
     progress /= halves.span_s
     resource = job.use.resource
-    per = f" per {resource} second" if job.use.uses_gpu else ""
+    per = f" per {resource} second" if resource.is_device else ""
     if progress == 0:
         return Growth(metric, 0.0, use.share, 0.0, use.note, per)
     if use.share is None or use.share < _IDLE:
@@ -214,7 +214,7 @@ def _mean(values: Sequence[float], peak: float) -> float:
 def effort_use(job: Job, now: int, interval: int, cpus: float) -> MeanUse:
     """Return a job's mean use of the resource that its effort is counted in, over the interval
     (microseconds) that ends at `now`: of CPUs as `cpu_use`, or the number of busy devices."""
-    if not job.use.uses_gpu:
+    if not job.use.resource.is_device:
         return cpu_use(job, now, interval, cpus)
     if job.use.effort_since > now - 2 * interval * (1 - JITTER):
         return MeanUse(None, f"on a {job.use.resource} for less than two intervals")

@@ -3,7 +3,7 @@
 `pace_tracking` updates the paces of a host's jobs at each round. Progress is counted in steps, or
 in reports if the job names no steps.
 
-A pace is progress per CPU second, or, where a GPU does the work, per second, compared with the
+A pace is progress per CPU second, or, where a device does the work, per second, compared with the
 job's own best. It is measured over windows: from one report to a later one, while the job's place
 among the others stays the same. If a report is overdue, the time since the last report gives an
 upper bound of the rate.

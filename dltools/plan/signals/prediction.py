@@ -188,7 +188,7 @@ def _at_its_cost(job: Job, length: Length, done: float, *, at_least: bool = Fals
     """Return the effort until so many epochs or steps, None while it is unknown. Before the cost of
     one is measured, only CPU seconds tell it: a job may have begun long before others count."""
     cost = job.progress.epoch_cost if length == job.progress.length else None
-    if job.use.uses_gpu and not (cost and cost.needs):
+    if job.use.resource.is_device and not (cost and cost.needs):
         return None
     if cost is None:
         return max(0.0, job.use.attained * (length.total - done) / done)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import bisect
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, KeysView, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from operator import eq, le
@@ -16,6 +16,7 @@ from typing import NamedTuple
 from dltools.notation.resources import Resource
 from dltools.notation.times import MICRO
 from dltools.observations import idleness
+from dltools.observations.host_samples import DeviceUse
 from dltools.plan.signals.effort import value_at
 from dltools.plan.signals.gpu_use import GpuUse
 from dltools.plan.signals.in_force import InForce
@@ -158,6 +159,9 @@ _EVER = -(2**63)
 _NEW_S = 5.0
 """A silent container counts as busy from its start, if it is seen this early (s)."""
 
+_FEEDS_S = 300.0
+"""For how long (s) after its last use of a GPU a container counts as using it (ours)."""
+
 
 @dataclass(slots=True)
 class Use:
@@ -235,10 +239,35 @@ class Use:
                 self.is_busy = False
             last = (time, used)
 
+    def note_devices(
+        self, times: Sequence[int], uses: Sequence[Mapping[str, DeviceUse] | None]
+    ) -> bool:
+        """Record from new samples which devices it holds and how it uses each. Tell whether its
+        effort counts in another unit from then on."""
+        begun = [self.gpu_use.add(*sample) for sample in zip(times, uses, strict=True)]
+        return any(begun)
+
+    @property
+    def devices(self) -> KeysView[str]:
+        """The devices that it holds."""
+        return self.gpu_use.gpus.keys()
+
     @property
     def gpus(self) -> tuple[str, ...]:
-        """The GPUs that it holds."""
-        return tuple(self.gpu_use.gpus)
+        """Those of them that are GPUs: all, so far."""
+        return tuple(self.devices)
+
+    def is_feeder(self, now: int) -> bool:
+        """Tell whether it trains or serves on a GPU: it has used one within the last minutes, so
+        that a validation or a checkpoint does not count as the end."""
+        used_at = self.gpu_use.used_at
+        return used_at is not None and now - used_at <= round(_FEEDS_S * MICRO)
+
+    @property
+    def is_slowed(self) -> bool:
+        """Whether it is held back on the devices that it shares."""
+        lever = self.gpu_use.lever
+        return lever is not None and (lever.part < 1 or lever.cpus is not None)
 
     @property
     def is_idle(self) -> bool:

@@ -177,7 +177,7 @@ def _with_losses_of_phases(line: str, pairs: list[Token]) -> list[Token]:
         return pairs
     are_accuracies = are_shares or (beside == {"loss"} and not is_loss)
     what = said or ("accuracy" if are_accuracies else "loss")
-    what = "score" if has_best else what  # as CatBoost prints AUC, and not the loss, on GPUs
+    what = "score" if has_best else what  # as CatBoost may print AUC, and not the loss
     for token in alone:
         name = f"{_PHASES[token.name.lower()]}_{what}"
         meant = token._replace(name=name, delimiter=token.delimiter or " ")

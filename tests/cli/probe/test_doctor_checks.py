@@ -1,11 +1,13 @@
 """What --doctor finds in a sample."""
 
 from collections.abc import Sequence
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 from helpers.observed_rows import container, gpu, node, point
 
 from dltools.cli.probe.doctor_checks import Finding, Health, of_sample
+from dltools.engine.interface import Engine
 from dltools.observations.roles import NO_RULES
 from dltools.observations.schema import COLUMNS
 from dltools.observations.table import Row
@@ -25,7 +27,8 @@ def findings(
         [dict.fromkeys(one.name for one in COLUMNS) | row for row in some]
         for some in (rows, before)
     )
-    return list(of_sample(whole, NO_RULES, earlier, expects_gpus=expects_gpus, is_local=is_local))
+    engine = SimpleNamespace(has_gpu=expects_gpus, is_local=is_local)
+    return list(of_sample(cast(Engine, engine), whole, NO_RULES, earlier))
 
 
 def training(name: str, **more: Any) -> list[Row]:

@@ -300,13 +300,13 @@ def test_a_job_is_held_back_that_gets_fewer_cpus_than_its_threads_want() -> None
 
 def test_a_job_feeds_a_gpu_for_five_minutes_after_it_has_used_one() -> None:
     job = history()
-    assert not job.use.gpu_use.is_feeder(0)
+    assert not job.use.is_feeder(0)
     job.note_devices([MICRO, 2 * MICRO], [{"GPU-1": DeviceUse(0.04)}, None])
     assert (job.use.gpus, job.use.gpu_use.used_at) == ((), None)
     both = {"GPU-1": DeviceUse(0.5), "GPU-2": DeviceUse(0.0)}
     job.note_devices([3 * MICRO, 4 * MICRO], [both, {"GPU-2": DeviceUse(0.0)}])
     assert (job.use.gpus, job.use.gpu_use.used_at) == (("GPU-2",), 3 * MICRO)
-    assert job.use.gpu_use.is_feeder(303 * MICRO)
-    assert not job.use.gpu_use.is_feeder(304 * MICRO)
+    assert job.use.is_feeder(303 * MICRO)
+    assert not job.use.is_feeder(304 * MICRO)
     job.note_devices([400 * MICRO], [{"GPU-1": DeviceUse(NAN)}])
-    assert job.use.gpu_use.is_feeder(400 * MICRO)
+    assert job.use.is_feeder(400 * MICRO)

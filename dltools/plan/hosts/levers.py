@@ -29,7 +29,7 @@ from dltools.notation.resources import short_uuid
 from dltools.notation.times import MICRO
 from dltools.plan.hosts.host_history import HostHistory
 from dltools.plan.policy.by_resource import sharing_devices
-from dltools.plan.realisation.mode import GpuSharing
+from dltools.plan.realisation.mode import LeverSettings, QueueParameters
 from dltools.plan.signals.busy_threads import is_serving
 from dltools.plan.signals.container_history import ContainerHistory
 from dltools.plan.signals.gpu_use import GpuLever
@@ -71,7 +71,7 @@ def _groups(host: HostHistory) -> Iterator[tuple[str, list[Job], list[ContainerH
     jobs = sorted(host.jobs(), key=lambda job: (job.arrived, job.name, job.id))
     for group in sharing_devices(host.containers.values()):
         ids = {job.id for job in group}
-        own = [job for job in jobs if job.id in ids and job.use.gpu_use.is_feeder(now)]
+        own = [job for job in jobs if job.id in ids and job.use.is_feeder(now)]
         if len(group) > 1 and own:
             yield min(gpu for job in group for gpu in job.use.gpus), group, own
 
@@ -81,7 +81,7 @@ def move_levers(host: HostHistory) -> None:
     now, held = host.sampled_at or 0, set()
     for _, group, jobs in _groups(host):
         size = len({gpu for job in group for gpu in job.use.gpus})
-        more = sum(job.use.gpu_use.is_feeder(now) for job in group) - len(jobs)
+        more = sum(job.use.is_feeder(now) for job in group) - len(jobs)
         shared: list[tuple[ContainerHistory, GpuLever, float | None]] = []
         for job in jobs:
             given = host.decision.allocations.get(job.id)
@@ -209,21 +209,22 @@ def _slices(levers: Sequence[GpuLever], size: int) -> list[float]:
     return had
 
 
-def shares_of_gpus(host: HostHistory, period_s: float) -> GpuSharing:
+def lever_settings(host: HostHistory, queue: QueueParameters) -> LeverSettings:
     """Return the settings that bring jobs to their shares of GPUs, and what there is to say."""
     settings: dict[str, Settings] = {}
     notes: dict[str, str] = {}
-    for queue, _, jobs in _groups(host):
+    period_s = queue.gpu_period
+    for first, _, jobs in _groups(host):
         for number, job in enumerate(jobs):
             lever = job.use.gpu_use.lever
             if lever is None:
-                notes[job.id] = f"shares {short_uuid(queue)}: nothing is asked of it"
+                notes[job.id] = f"shares {short_uuid(first)}: nothing is asked of it"
                 continue
             how: Settings = {} if lever.by_duty else {"cpus": lever.cpus}
             what = "all the time" if lever.by_duty else "by its CPUs, no quota"
             if lever.by_duty and lever.part < _FREE_PART:
                 turn_s = round(lever.part * period_s, 3)
-                how = {"group": number, "turn_s": turn_s, "queue": queue, "period_s": period_s}
+                how = {"group": number, "turn_s": turn_s, "queue": first, "period_s": period_s}
                 how["asked"] = round(lever.asked, 3)
                 if lever.had is not None:
                     how["had"] = round(lever.had, 3)
@@ -232,10 +233,10 @@ def shares_of_gpus(host: HostHistory, period_s: float) -> GpuSharing:
                 what = f"feed, a quota of {lever.cpus:g} CPUs"
             settings[job.id] = how
             had = "" if lever.had is None else f", had {lever.had:.2f}"
-            notes[job.id] = f"{lever.asked:.2f} of {short_uuid(queue)} asked{had}: {what}"
+            notes[job.id] = f"{lever.asked:.2f} of {short_uuid(first)} asked{had}: {what}"
     is_timed = any("turn_s" in setting for setting in settings.values())
     note = "shares of GPUs by parts of the time" if is_timed else ""
-    return GpuSharing(notes, settings=settings, note=note)
+    return LeverSettings(notes, settings=settings, note=note)
 
 
 def _may_be_paused(host: HostHistory, job: ContainerHistory) -> bool:
