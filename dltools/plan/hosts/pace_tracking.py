@@ -60,7 +60,7 @@ def note_places(
             job.progress.pace = job.progress.pace.in_place(place, now, job.use.paced_at(now))
             if place is Place.FIRST and not job.progress.pace.has_been_free:
                 look_s = min(look_s, _FREE_LOOK_S)
-    return realisation.queue_positions.due_by(now, look_s) if is_crowded else realisation.queue_positions
+    return realisation.queue.due_by(now, look_s) if is_crowded else realisation.queue
 
 
 def forget_places(host: HostHistory) -> None:
@@ -82,5 +82,5 @@ def _place(job: ContainerHistory, realisation: Realisation, now: int) -> Place:
         return Place.SHARES
     if realisation.mode is Mode.ROTATE and not job.use.is_feeder(now):
         return Place.TURN
-    position = realisation.queue_positions.positions.get(job.run_id)
+    position = realisation.queue.positions.get(job.run_id)
     return Place.FIRST if position is None or position.first else Place.WAITS

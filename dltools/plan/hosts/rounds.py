@@ -126,7 +126,7 @@ class Rounds:
             move_levers(host)
         if not self.measures:
             realisation = self._settings(host, look)
-            host.queue = realisation.queue_positions
+            host.queue = realisation.queue
             return realisation
         choice = self._choice(host, look)
         outlook.compared = choice.compared
@@ -205,7 +205,7 @@ class Rounds:
             looks.append(LOOK_S)
         if not looks:
             return realisation
-        return replace(realisation, queue=realisation.queue_positions.due_by(now, min(looks)))
+        return replace(realisation, queue=realisation.queue.due_by(now, min(looks)))
 
     def _looks(
         self, host: HostHistory, jobs: Sequence[Job], is_contested: bool | None

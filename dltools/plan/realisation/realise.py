@@ -72,7 +72,7 @@ def realise(
     if not choice.unable:
         jobs = [*(job for job in host.jobs if job.id in shares), *competing]
         shared = SharedHost(
-            choice, jobs, shares, host.cpus, cores, realisation.queue_positions, now, dues=dues or {}
+            choice, jobs, shares, host.cpus, cores, realisation.queue, now, dues=dues or {}
         )
         realisation = _in_mode(shared, host)
     ids = {job.id for job in competing}
