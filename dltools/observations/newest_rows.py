@@ -16,7 +16,7 @@ Row = Mapping[str, Any]
 
 @dataclass(slots=True)
 class Observed:
-    """A host or a container."""
+    """A host or a container. It does not grow with samples."""
 
     row: Row = field(default_factory=dict)
     """Its newest row."""
@@ -24,23 +24,15 @@ class Observed:
     before: Row | None = None
     """The row before that, None where there is none."""
 
+    devices: Sequence[Row] = ()
+    """The newest rows of a container's devices."""
+
+    values: dict[str, Values] = field(default_factory=dict)
+    """The values of a container's metrics, by name."""
+
     def take(self, row: Row) -> None:
         """Take in a row that is newer."""
         self.before, self.row = self.row or None, row
-
-
-@dataclass(slots=True)
-class ObservedContainer(Observed):
-    """A container."""
-
-    labels: Mapping[str, str] = field(default_factory=dict)
-    """Its labels, by name."""
-
-    devices: Sequence[Row] = ()
-    """The newest rows of its devices."""
-
-    values: dict[str, Values] = field(default_factory=dict)
-    """The values of its metrics, by name."""
 
     def add_point(self, row: Row) -> None:
         """Add a progress point."""
@@ -52,7 +44,7 @@ class ObservedContainer(Observed):
         names = metric_names.evaluation_order(
             {name: values.seen for name, values in self.values.items()}
         )
-        metric = self.labels.get(METRIC)
+        metric = parse_labels(self.row["labels"]).get(METRIC)
         if metric in self.values:
             names.remove(metric)
             names.insert(0, metric)
@@ -66,26 +58,25 @@ class ObservedHosts:
         """Nothing is known before the first sample."""
         self.nodes: dict[str, Observed] = {}
         """By name."""
-        self.containers: list[ObservedContainer] = []
+        self.containers: list[Observed] = []
         """The containers of the newest sample, in its order."""
-        self._by_id: dict[tuple[str, str], ObservedContainer] = {}
+        self._by_id: dict[tuple[str, str], Observed] = {}
         """By host and id."""
 
     def take(self, rows: Iterable[Row]) -> None:
         """Take in a sample, or an earlier one of the counters and it; containers that are in none
         are forgotten."""
-        present: dict[tuple[str, str], ObservedContainer] = {}
+        present: dict[tuple[str, str], Observed] = {}
         devices: dict[tuple[str, str], list[Row]] = {}
         for row in rows:
             key = row["host"], row["container_id"]
             if row["kind"] == "node":
                 self.nodes.setdefault(row["host"], Observed()).take(row)
             elif row["kind"] == "container":
-                container = present[key] = self._by_id.setdefault(key, ObservedContainer())
+                container = present[key] = self._by_id.setdefault(key, Observed())
                 container.take(row)
-                container.labels = parse_labels(row["labels"])
             elif row["kind"] == "progress":
-                self._by_id.setdefault(key, ObservedContainer()).add_point(row)
+                self._by_id.setdefault(key, Observed()).add_point(row)
             elif row["kind"] in DEVICE_COLUMNS and row["container_id"]:
                 devices.setdefault(key, []).append(row)
         for key, container in present.items():
@@ -93,7 +84,7 @@ class ObservedHosts:
         self._by_id = present
         self.containers = list(present.values())
 
-    def cpus_of(self, container: ObservedContainer) -> float | None:
+    def cpus_of(self, container: Observed) -> float | None:
         """Return the number of CPUs of a container's host, None where it is unknown."""
         node = self.nodes.get(container.row["host"])
         return node.row["cpu_count"] if node else None

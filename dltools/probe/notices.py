@@ -31,7 +31,7 @@ from dltools.labels import METRIC, Role, parse_labels
 from dltools.notation.limits import WEIGHT
 from dltools.observations import metric_names
 from dltools.observations.device_rows import DEVICE_COLUMNS
-from dltools.observations.newest_rows import ObservedContainer
+from dltools.observations.newest_rows import Observed
 from dltools.observations.targets import Targets, parse
 from dltools.probe.stillness import is_held_back, is_still, seconds_between
 from dltools.text import printable
@@ -110,11 +110,12 @@ class Notice:
 
 
 @dataclass(slots=True, kw_only=True)
-class _Watched(ObservedContainer):
+class _Watched(Observed):
     """A run of a container, with the time of its newest report and its longest silence, since when
     it has been still, paused and held back (None: it is not), whether the kernel has killed a
     process of it, and the number of samples in which it was absent."""
 
+    labels: Mapping[str, str]
     targets: Targets
     reports: int = 0
     reported: datetime | None = None
@@ -134,7 +135,7 @@ class _Watched(ObservedContainer):
         return self.row.get("role") in (Role.TRAINING, Role.SERVER)
 
     def add_point(self, row: Row) -> None:
-        ObservedContainer.add_point(self, row)
+        Observed.add_point(self, row)
         time = row["time"]
         if self.reported is None or time > self.reported:
             if self.reported is not None:

@@ -19,7 +19,7 @@ from dltools.labels import METRIC, parse_labels
 from dltools.observations import metric_names
 from dltools.observations.device_rows import use_in
 from dltools.observations.metric_names import Seen, Values
-from dltools.observations.newest_rows import Observed, ObservedContainer, ObservedHosts
+from dltools.observations.newest_rows import Observed, ObservedHosts
 from dltools.text import printable
 
 Row = Mapping[str, Any]
@@ -96,7 +96,7 @@ def containers_table(hosts: ObservedHosts, width: int, most: int | None = None) 
     return table
 
 
-def _progress(container: ObservedContainer) -> str:
+def _progress(container: Observed) -> str:
     """Return the newest values of a container's first metrics."""
     names, values = container.metrics[:_MOST_METRICS], container.values
     return " ".join(f"{clip(name, 18)}={values[name].last:.4g}" for name in names) or "-"
