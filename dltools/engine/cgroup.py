@@ -15,6 +15,7 @@ from pathlib import Path
 
 from dltools.engine.cgroup_reading import CpuUsage, Directory, MemoryUsage, Transfer, Usage
 from dltools.engine.kernel_reading import ROOT, HeldFiles, pressure_seconds, read_int, read_text
+from dltools.notation.limits import Limits
 
 _EVERY_CGROUP_HAS = "cgroup.procs"
 _THREADS = {1: "tasks", 2: "cgroup.threads"}
@@ -111,7 +112,7 @@ class Cgroup:
             yield Directory(path, directory.version)
 
     def usage(self) -> Usage:
-        """Read its counters and limits; what cannot be read is None."""
+        """Read its counters; what cannot be read is None."""
         read = self.files.read
         memory, io = self.directory("memory"), self.directory("blkio")
         return Usage(
@@ -123,12 +124,10 @@ class Cgroup:
         )
 
     def cpu(self) -> CpuUsage:
-        """Read its counters and limits of CPU."""
+        """Read its counters of CPU."""
         read = self.files.read
-        cpu, cpuset, cpuacct = map(self.directory, ("cpu", "cpuset", "cpuacct"))
+        cpu, cpuacct = map(self.directory, ("cpu", "cpuacct"))
         usage = cpu.cpu(read) if cpu else CpuUsage()
-        if cpuset:
-            usage = usage._replace(cpuset=cpuset.cpuset(read))
         if cpuacct and cpuacct.version == 1:
             nanos = read_int(f"{cpuacct.path}/cpuacct.usage", read)
             usage = usage._replace(seconds=None if nanos is None else nanos / 1e9)
@@ -136,6 +135,17 @@ class Cgroup:
             # Version 2 counts without a controller, also where version 1 has them all.
             usage = usage._replace(seconds=Directory(self.unified, 2).cpu(read).seconds)
         return usage
+
+    def limits(self) -> Limits:
+        """Read its limits on CPUs; what cannot be read is left out."""
+        read = self.files.read
+        cpu, cpuset = map(self.directory, ("cpu", "cpuset"))
+        limits: Limits = {}
+        if cpu and (weight := cpu.weight(read)) is not None:
+            limits |= {"cpus": cpu.quota(read), "weight": weight}
+        if cpuset and (listed := cpuset.cpuset(read)):
+            limits["cpuset"] = listed
+        return limits
 
     def _thread_count(self) -> int | None:
         """Return how many threads there are, counted where the controller pids is elsewhere."""

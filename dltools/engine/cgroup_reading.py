@@ -20,27 +20,13 @@ _UNLIMITED = 1 << 62
 
 
 class CpuUsage(NamedTuple):
-    """Use and limits of CPUs. A field is None if its file is missing."""
+    """Use of CPUs. A field is None if its file is missing."""
 
     seconds: float | None = None
     """The CPU seconds used so far."""
 
     throttled_seconds: float | None = None
     """For how many seconds so far its quota stopped it."""
-
-    quota: float | None = None
-    """The quota in cores; also None if there is none, see `is_quota_known`."""
-
-    weight: float | None = None
-    """The weight in Docker's shares."""
-
-    cpuset: str | None = None
-    """The list of CPUs that it may use, such as 0-3."""
-
-    @property
-    def is_quota_known(self) -> bool:
-        """Whether `quota` None means that there is no quota."""
-        return self.weight is not None
 
 
 class MemoryUsage(NamedTuple):
@@ -81,7 +67,7 @@ class Transfer(NamedTuple):
 
 
 class Usage(NamedTuple):
-    """Counters and limits of a container."""
+    """Counters of a container, and its limit of memory."""
 
     cpu: CpuUsage = CpuUsage()
     """Of CPUs."""
@@ -171,16 +157,14 @@ class Directory(NamedTuple):
         return effective or read(f"{self.path}/cpuset.cpus").strip() or None
 
     def cpu(self, read: Read) -> CpuUsage:
-        """Return the limits and counters of the controller cpu. Of version 1 the CPU time used is
-        the controller cpuacct's."""
+        """Return the counters of the controller cpu. Of version 1 the CPU time used is the
+        controller cpuacct's."""
         stat = read_flat(f"{self.path}/cpu.stat", read)
         key, scale = ("throttled_time", 1e9) if self.version == 1 else ("throttled_usec", 1e6)
         used, throttled = stat.get("usage_usec"), stat.get(key)
         return CpuUsage(
             seconds=None if used is None else used / 1e6,
             throttled_seconds=None if throttled is None else throttled / scale,
-            quota=self.quota(read),
-            weight=self.weight(read),
         )
 
     def memory(self, read: Read) -> MemoryUsage:

@@ -23,7 +23,7 @@ from dltools.engine.kernel_scales import asked_weight
 from dltools.engine.parts import SetsLimits, part
 from dltools.engine.pauses import why_no_pause
 from dltools.labels import JOB, USER, priority
-from dltools.notation.limits import ASKED, IN_FORCE, Limits, as_columns, from_columns, weight_of
+from dltools.notation.limits import ASKED, DEFAULTS, IN_FORCE, Limits, as_columns, from_columns
 from dltools.notation.resources import parse_cpus
 from dltools.observations.table import Row
 from dltools.probe.progress.base import Point
@@ -79,10 +79,12 @@ def container_row(
         "gap": gap,
     }
     if group is None:
-        return row | _columns_elsewhere(used) | _recorded_limits(container.recorded, host_row)
+        recorded: Limits = {**DEFAULTS, "memory": None, **container.recorded}
+        return row | _columns_elsewhere(used) | _limit_columns(recorded, host_row)
     here = group.usage()
     return row | {
-        **_cpu_columns(here.cpu, host_row),
+        **_limit_columns(group.limits(), host_row),
+        **_cpu_columns(here.cpu),
         **{f"{name}_pressure_seconds": value for name, value in here.pressure.items()},
         "thread_count": here.threads,
         **_memory_columns(here.memory, host_row),
@@ -98,18 +100,13 @@ def _columns_elsewhere(used: Usage | None) -> Row:
     return {
         **memory,
         **_transfer_columns(used.io, used.network),
-        "cpu_seconds": used.cpu.seconds,
-        "cpu_throttled_seconds": used.cpu.throttled_seconds,
+        **_cpu_columns(used.cpu),
         "thread_count": used.threads,
     }
 
 
-def _cpu_columns(cpu: CpuUsage, host_row: Row) -> Row:
-    limit = _bounded(cpu.quota, host_row["cpu_count"]) if cpu.is_quota_known else None
-    return {
-        "cpu_seconds": cpu.seconds,
-        "cpu_throttled_seconds": cpu.throttled_seconds,
-    } | as_columns({"cpus": limit, "weight": cpu.weight, "cpuset": cpu.cpuset}, IN_FORCE)
+def _cpu_columns(cpu: CpuUsage) -> Row:
+    return {"cpu_seconds": cpu.seconds, "cpu_throttled_seconds": cpu.throttled_seconds}
 
 
 def _memory_columns(memory: MemoryUsage, host_row: Row) -> Row:
@@ -133,14 +130,13 @@ def _transfer_columns(io: Transfer, network: Transfer) -> Row:
     }
 
 
-def _recorded_limits(recorded: Limits, host_row: Row) -> Row:
-    limits: Limits = {
-        "cpus": _bounded(recorded.get("cpus"), host_row["cpu_count"]),
-        "weight": weight_of(recorded),
-        "cpuset": recorded.get("cpuset"),
-        "memory": _bounded(recorded.get("memory"), host_row["memory_total_bytes"]),
-    }
-    return as_columns(limits, IN_FORCE)
+def _limit_columns(limits: Limits, host_row: Row) -> Row:
+    """Return the columns of limits in force, none of which is beyond the whole host."""
+    columns = as_columns(limits, IN_FORCE)
+    for name, whole in (("cpus", "cpu_count"), ("memory", "memory_total_bytes")):
+        if name in limits:
+            columns[IN_FORCE[name]] = _bounded(columns[IN_FORCE[name]], host_row[whole])
+    return columns
 
 
 def _bounded(limit: _N | None, whole: _N | None) -> _N | None:

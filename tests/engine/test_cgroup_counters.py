@@ -4,13 +4,23 @@ import pytest
 from helpers.cgroup_trees import Machine
 
 from dltools.engine import cgroup
+from dltools.engine.cgroup import Cgroup
 from dltools.engine.cgroup_reading import Usage, network_bytes
+from dltools.notation.limits import Limits
+
+
+def group_of(machine: Machine, name: str) -> Cgroup:
+    found = cgroup.of_process(machine.pid(name), cgroup.mounts(machine.root), machine.root)
+    assert found is not None
+    return found
 
 
 def usage(machine: Machine, name: str) -> Usage:
-    found = cgroup.of_process(machine.pid(name), cgroup.mounts(machine.root), machine.root)
-    assert found is not None
-    return found.usage()
+    return group_of(machine, name).usage()
+
+
+def limits(machine: Machine, name: str) -> Limits:
+    return group_of(machine, name).limits()
 
 
 @pytest.mark.parametrize(
@@ -18,20 +28,18 @@ def usage(machine: Machine, name: str) -> Usage:
     [("plain", None), ("cpus05", 0.5), ("quota150", 1.5), ("shares512", None), ("cpuset1", None)],
 )
 def test_quota_is_what_the_container_was_started_with(machine, name, cores) -> None:
-    found = usage(machine, name)
-    assert found.cpu.quota == cores
-    assert found.cpu.is_quota_known
+    assert limits(machine, name)["cpus"] == cores
 
 
 def test_weight_is_in_docker_shares_with_1024_the_default(machine) -> None:
-    assert usage(machine, "plain").cpu.weight == 1024
+    assert limits(machine, "plain")["weight"] == 1024
     # runc 1.1 turns 512 shares into weight 20 of 100 on version 2: a fifth of the default's CPU.
-    assert usage(machine, "shares512").cpu.weight == (512 if machine.version == 1 else 204.8)
+    assert limits(machine, "shares512")["weight"] == (512 if machine.version == 1 else 204.8)
 
 
 def test_cpuset_is_the_effective_one(machine) -> None:
-    assert usage(machine, "plain").cpu.cpuset == "0-1"
-    assert usage(machine, "cpuset1").cpu.cpuset == "1"
+    assert limits(machine, "plain")["cpuset"] == "0-1"
+    assert limits(machine, "cpuset1")["cpuset"] == "1"
 
 
 def test_memory_is_told_apart(machine) -> None:
@@ -80,5 +88,5 @@ def test_a_vanished_cgroup_gives_unknowns_and_no_error(tmp_path) -> None:
     gone = cgroup.Cgroup({}, tmp_path / "gone")
     assert not gone.exists
     assert gone.usage().cpu.seconds is None
-    assert not gone.usage().cpu.is_quota_known
+    assert "cpus" not in gone.limits()
     assert not gone.usage().memory.is_limit_known
