@@ -8,7 +8,7 @@ turns to what plans want.
 from __future__ import annotations
 
 import math
-from collections.abc import Container, Mapping
+from collections.abc import Container, Mapping, Sequence
 from typing import Any, Literal, TypedDict, TypeVar, cast
 
 from dltools.notation.resources import count_cpus
@@ -86,6 +86,17 @@ def from_columns(row: Mapping[str, Any], columns: Mapping[str, str]) -> Limits:
     does not know."""
     cells = {name: row.get(column) for name, column in columns.items()}
     return cast(Limits, {name: value for name, value in cells.items() if value is not None})
+
+
+def limits_at(rows: Mapping[str, Sequence[Any]], at: int, columns: Mapping[str, str]) -> Limits:
+    """Return the limits that row `at` of a table by columns has, as `from_columns` does."""
+    row = {name: known_cell(rows[name][at]) for name in columns.values() if name in rows}
+    return from_columns(row, columns)
+
+
+def known_cell(cell: Any) -> Any:
+    """Return a cell, None for a number that is not finite."""
+    return None if isinstance(cell, float) and not math.isfinite(cell) else cell
 
 
 def weight_of(limits: Mapping[str, Any]) -> float:

@@ -13,7 +13,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 from dltools import labels
-from dltools.notation.limits import DEFAULT_WEIGHT
+from dltools.notation.limits import ASKED, DEFAULT_WEIGHT, Limits, limits_at
 from dltools.notation.resources import count_cpus
 from dltools.notation.times import MICRO
 from dltools.observations import metric_names
@@ -178,11 +178,8 @@ class ContainerRecord:
     gpu_joules: float = 0.0
     """The energy of GPUs for it (J)."""
 
-    owner_cpus: float = math.nan
-    """The quota that its owner asked for, in cores; NaN for none."""
-
-    owner_weight: float = math.nan
-    """The weight that its owner asked for, in Docker's shares."""
+    owner: Limits = field(default_factory=Limits)
+    """The limits that its owner asked for, as its last sample says."""
 
     exit_code: int | None = None
     """That of its exit, None where it has not exited, or where that is unknown."""
@@ -347,8 +344,7 @@ def _add_sample(container: ContainerRecord, samples: HostSamples, number: int, r
     container.role = rows["role"][row] or container.role
     container.job = rows["job"][row] or container.job
     container.user = container.labels.get(labels.USER) or rows["user"][row] or container.user
-    container.owner_cpus = rows["owner_cpu_limit_cores"][row]
-    container.owner_weight = rows["owner_cpu_weight"][row]
+    container.owner = limits_at(rows, row, ASKED)
     weight = rows["cpu_weight"][row]
     container.samples.append(
         ContainerSample(

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from dltools.errors import DataError
 from dltools.labels import METRIC, Role
-from dltools.notation.limits import DEFAULT_WEIGHT
+from dltools.notation.limits import DEFAULT_WEIGHT, weight_of
 from dltools.notation.resources import format_cpus
 from dltools.observations import metric_names
 from dltools.observations.container_records import (
@@ -147,7 +147,7 @@ class _Recorded:
 
     def _owner(self) -> dict[str, Any]:
         """Return the limits that the owner asked for, as far as the recording has them."""
-        cpus, weight = self.record.owner_cpus, self.record.owner_weight
+        cpus, weight = self.record.owner.get("cpus") or 0.0, weight_of(self.record.owner)
         return {
             "cpus": cpus if 0 < cpus < self.host_cpus else 0.0,
             "cpu_weight": weight if weight > 0 else DEFAULT_WEIGHT,

@@ -15,7 +15,7 @@ from dataclasses import replace
 from typing import Any
 
 from dltools.labels import LONGEST_PAUSE, PROTECT, Role, is_true, longest_pause_s, parse_labels
-from dltools.notation.limits import ASKED, CPU_LIMITS, IN_FORCE, WEIGHT, from_columns, known_name
+from dltools.notation.limits import ASKED, IN_FORCE, WEIGHT, known_cell, known_name, limits_at
 from dltools.notation.resources import format_cpus, parse_cpus, union_of_cpus
 from dltools.observations.host_samples import DeviceUse, DeviceUses, HostSamples, PointsByMetric
 from dltools.plan.signals.in_force import InForce, Member
@@ -142,20 +142,13 @@ def _member(rows: Mapping[str, list[Any]], at: int) -> Member:
 
 def in_force_at(rows: Mapping[str, list[Any]], at: int) -> InForce:
     """Return what is in force for the container of a row."""
-    columns = [IN_FORCE[name] for name in CPU_LIMITS]
-    cells = {name: known_cell(rows[name][at]) for name in (*columns, "turn_seconds")}
     return InForce(
-        from_columns(cells, IN_FORCE),
-        cells["turn_seconds"],
+        limits_at(rows, at, IN_FORCE),
+        known_cell(rows["turn_seconds"][at]),
         rows["state"][at] or "running",
         rows["cgroup_parent"][at],
         names_of(rows["cannot"][at]),
     )
-
-
-def known_cell(cell: Any) -> Any:
-    """Return a cell, None for a number that is not finite."""
-    return None if isinstance(cell, float) and not math.isfinite(cell) else cell
 
 
 def names_of(text: str | None) -> frozenset[str]:

@@ -15,13 +15,13 @@ from itertools import islice
 from operator import eq
 from typing import TypeVar
 
-from dltools.notation.limits import ASKED, CPU_LIMITS, IN_FORCE, WEIGHT
+from dltools.notation.limits import ASKED, CPU_LIMITS, IN_FORCE, WEIGHT, known_cell
 from dltools.notation.resources import union_of_cpus
 from dltools.observations.host_samples import HostSamples, Layout, Points
 from dltools.observations.roles import from_row
 from dltools.plan.hosts.host_history import HostHistory
 from dltools.plan.policy.interface import Requirements
-from dltools.plan.samples.job_members import Reporters, in_force_at, known_cell, merged, names_of
+from dltools.plan.samples.job_members import Reporters, in_force_at, merged, names_of
 from dltools.plan.signals.container_history import ContainerHistory
 from dltools.plan.signals.in_force import Membership, Runtime, limits_of
 
