@@ -13,6 +13,7 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any
 
+from dltools.actions.settings import Settings
 from dltools.engine.interface import Engine, LocatedContainer
 from dltools.engine.journal import Entry, Journal
 from dltools.engine.limits import limit_writing
@@ -22,7 +23,7 @@ from dltools.engine.limits.cpu_limits import (
     settings_in_force,
     settings_then,
 )
-from dltools.engine.parts import LimitChange, Original, SetsLimits, needed, part
+from dltools.engine.parts import LimitChange, Original, SetsLimits, needed
 from dltools.engine.runs import UNKNOWN_RUN, ApplyRun
 from dltools.notation.limits import CPU_LIMITS, Limits, differs, only, weight_of
 
@@ -110,6 +111,7 @@ def foreign_settings(
     located: LocatedContainer,
     entry: Entry,
     settings: Sequence[Mapping[str, Any]] = (),
+    asked: Settings | None = None,
     *,
     is_told: bool = False,
 ) -> set[str]:
@@ -119,8 +121,9 @@ def foreign_settings(
     systemd, which writes those of a unit again at each reload.
 
     `settings`: what the caller's run has set, each setting once or more. It knows that what was
-    there before is there no more, so that an owner may have set just that again. `is_told`: the
-    engine has told that somebody changes settings: then it was not systemd that put a quota back.
+    there before is there no more, so that an owner may have set just that again. `asked`: what it
+    has asked the engine for last. `is_told`: the engine has told that somebody changes settings:
+    then it was not systemd that put a quota back.
     """
     if located.container.service.is_task:
         return set()
@@ -139,23 +142,31 @@ def foreign_settings(
     return (
         unknown_settings(present, settings, names & made, cpus)
         | unknown_settings(present, [*entry.ours, *resets], names - made, cpus)
-        | _changed_on_record(engine, located, entry, is_told=is_told)
+        | _changed_on_record(engine, located, entry, asked, is_told=is_told)
     )
 
 
 def _changed_on_record(
-    engine: Engine, located: LocatedContainer, entry: Entry, *, is_told: bool = False
+    engine: Engine,
+    located: LocatedContainer,
+    entry: Entry,
+    asked: Settings | None = None,
+    *,
+    is_told: bool = False,
 ) -> set[str]:
-    """Return the names of the settings that somebody else has changed on the record of an engine
-    that keeps those of owners: also where dl-apply has written over what is in force since. If the
-    engine has told of it (`is_told`), that may be just what dl-apply had set before."""
-    able, is_kept = part(engine, limit_writing.WritesLimits), engine.capabilities.keeps
-    if able is None or not (able.leaves_record and is_kept) or located.container.files_only:
-        return set()
-    names = entry.names & limit_writing.names_in_files(engine, located)
+    """Return the names of the settings that somebody else has changed on the engine's record: also
+    where dl-apply has written over what is in force since. The record has what the engine was asked
+    for, and the owner's settings where dl-apply writes the kernel's files. If the engine has told
+    of a change (`is_told`), that may be just what dl-apply had set before."""
+    recorded, cpus, changed = recorded_settings(located), located.usable_cpus, set[str]()
+    in_files = limit_writing.names_in_files(engine, located)
+    if asked and engine.tells_hands and located.cgroup_version == 1:  # many shares are one in v2
+        changed = unknown_settings(recorded, [asked], (asked.keys() & entry.names) - in_files, cpus)
+    if not engine.capabilities.keeps or located.container.files_only:
+        return changed
     settings = [settings_then(engine, located, entry.fields)]
     settings += (entry.settings,) if is_told else entry.ours
-    return unknown_settings(recorded_settings(located), settings, names, located.usable_cpus)
+    return changed | unknown_settings(recorded, settings, entry.names & in_files, cpus)
 
 
 def bring_into_force(engine: Engine, located: LocatedContainer, entry: Entry) -> None:

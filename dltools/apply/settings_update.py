@@ -32,7 +32,6 @@ from dltools.engine.limits.cpu_limits import (
     attainable_settings,
     current_settings,
     out_of_bounds,
-    recorded_settings,
     settings_in_force,
     unfit_cpu_list,
 )
@@ -116,26 +115,16 @@ class SettingsUpdate:
         has told that somebody did, who may have set just what the owner had for now.
 
         What is in the kernel's files for the owner's sake hides a change from view, but not from
-        the engine's record. On version 2 many shares stand for one weight there.
+        the engine's record.
         """
-        id_, container = located.container.id, located.container
-        made, own = self.made_in(located), self.own.get(id_)
-        settings = [made, {}]
-        if own and not is_told and (own.is_on_record or own.started == container.started_text):
-            settings = [made, own.settings]
-        foreign = foreign_settings(self.engine, located, entry, settings, is_told=is_told)
+        id_, started = located.container.id, located.container.started_text
+        own, asked = self.own.get(id_), self.asked.get(id_, {})
+        settings: list[Limits] = [self.made_in(located)]
+        if own and not is_told and (own.is_on_record or own.started == started):
+            settings.append(own.settings)
         if self.has_raised(located):
-            foreign -= {"weight"}
-        if (
-            not self.engine.tells_hands
-            or located.cgroup_version != 1
-            or container.service.is_task
-            or container.files_only
-        ):
-            return foreign
-        asked, recorded = self.asked.get(id_, {}), recorded_settings(located)
-        names = (asked.keys() & entry.names) - names_in_files(self.engine, located)
-        return foreign | unknown_settings(recorded, [asked], names, located.usable_cpus)
+            settings.append({"weight": self.raised[id_].since})
+        return foreign_settings(self.engine, located, entry, settings, asked, is_told=is_told)
 
     def has_raised(self, located: LocatedContainer) -> bool:
         """Tell whether a container has the weight to which it was raised."""
