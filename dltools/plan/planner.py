@@ -161,6 +161,7 @@ class Planner:
         requirements, parameters = self._rounds.requirements, self._rounds.parameters
         waits = [host.wait_s(requirements) for host in decided.hosts if host.sampled_at is not None]
         delays = [wait for wait in waits if wait is not None]
+        ids = sorted(decision.container_id for decision in decided.decisions)
         return Plan(
             policy=self._rounds.policy.name,
             at=self._at(pending=pending),
@@ -172,7 +173,7 @@ class Planner:
             gain=decisions.gain(decided.hosts),
             classes=decisions.classes(decided.hosts),
             lease_s=lease_s,
-            covers=decisions.covered(decided.hosts) if is_single else None,
+            covers=tuple(ids) if is_single else None,
             nothing=decided.nothing,
         )
 

@@ -7,7 +7,7 @@ processes says which variable or option sets the number, whatever the runtime.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from dltools.labels import Role
 from dltools.plan.hosts.host_history import HostHistory
@@ -45,16 +45,15 @@ _OPTIONS = {
 many as its list of CPUs has."""
 
 
-def advice(hosts: Sequence[HostHistory], decisions: Iterable[JobDecision]) -> list[str]:
+def advice(hosts: Sequence[HostHistory], decisions: Sequence[JobDecision]) -> list[str]:
     """Return a line for each job that would run better if it was started differently, and a line
     that says what this was worth where it was measured."""
-    decided = list(decisions)
     lines = []
     for host in hosts:
         name = f"{host.name}: " if len(hosts) > 1 else ""
         quotas = {
             decision.container_id: _quota(decision)
-            for decision in decided
+            for decision in decisions
             if decision.host == host.name
         }
         lines += [f"{name}{line}" for line in _of_host(host, quotas)]

@@ -183,12 +183,6 @@ def _orders(host: HostHistory) -> Iterator[Action]:
             yield Action(0, op, host.name, job.id, job.name, {}, {}, *what)
 
 
-def covered(hosts: Iterable[HostHistory]) -> tuple[str, ...]:
-    """Return the ids of all containers that were decided on, and of those that stay as they are."""
-    jobs = (job for host in hosts for job in host.containers.values())
-    return tuple(sorted(container.id for job in jobs for container in job.containers))
-
-
 def classes(hosts: Iterable[HostHistory]) -> dict[str, dict[str, str]]:
     """Return the class of each job that has one, by its name, for each host."""
     by_host = {

@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING
 
 from dltools.labels import parse_labels
 from dltools.observations.roles import NO_RULES, Rules
+from dltools.observations.samples_by_host import rows_after
 from dltools.observations.schema import SAMPLED
+from dltools.observations.table import hosts_of
 from dltools.plan.hosts.host_history import HostHistory
 from dltools.plan.samples.recorded_host import RecordedHost
 from dltools.plan.signals.container_history import ContainerHistory
@@ -102,11 +104,7 @@ class RecordedHosts:
         Samples that are not later than a host's newest one are old ones, which count no more. After
         a step back all are, until the clock has come as far again.
         """
-        bounds = {host: time - _SET_BACK_US for host, time in self.sampled_at.items()}
-        newest = dict[str, int]()
-        times = table.column("time").cast("int64").to_pylist()
-        kinds, hosts = (table.column(name).to_pylist() for name in ("kind", "host"))
-        for time, kind, host in zip(times, kinds, hosts, strict=True):
-            if kind in SAMPLED and time is not None:
-                newest[host] = max(newest.get(host, time), time)
-        return sorted(host for host, time in newest.items() if time < bounds.get(host, time))
+        bounds = {host: time - _SET_BACK_US - 1 for host, time in self.sampled_at.items()}
+        table = table.select(["time", "host", "kind"])
+        sampled = bounds.keys() & hosts_of(table, SAMPLED)
+        return sorted(sampled - hosts_of(rows_after(table, bounds), SAMPLED))
