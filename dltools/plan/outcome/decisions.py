@@ -159,10 +159,8 @@ def actions(hosts: Iterable[HostHistory], decided: Iterable[JobDecision]) -> tup
 def _changes(decision: JobDecision) -> Iterator[Action]:
     """Yield what an action brings about each: limits first, then a turn."""
     setting, seen = decision.setting or {}, cast(Mapping[str, object], decision.present)
-    place, whose = (
-        (decision.host, decision.container_id, decision.name),
-        (decision.job, decision.user),
-    )
+    place = decision.host, decision.container_id, decision.name
+    whose = decision.job, decision.user
     if limits := only(setting, LIMITS):
         expect = as_found({name: seen[name] for name in limits if name in seen})
         yield Action(0, Op.UPDATE, *place, limits, expect, decision.reason, None, None, *whose)
@@ -207,11 +205,7 @@ def gain(hosts: Iterable[HostHistory]) -> str:
 
 def modes(realised: Realised) -> dict[str, str]:
     """Return the plan's parameters that say how shares became settings on all hosts, and why."""
-    decided = [
-        realisation
-        for realisation in realised.values()
-        if realisation.settings or realisation.unable
-    ]
-    names = sorted({realisation.mode.value for realisation in decided})
-    whys = sorted({realisation.why for realisation in decided})
+    decided = [one for one in realised.values() if one.settings or one.unable]
+    names = sorted({one.mode.value for one in decided})
+    whys = sorted({one.why for one in decided})
     return {"realize": "+".join(names), "realize_why": "; ".join(whys)} if names else {}

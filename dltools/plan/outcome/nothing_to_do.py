@@ -67,12 +67,7 @@ def _of_host(
     jobs, silent = host.look()
     if not jobs and not silent:
         reasons = {decision.container_id: decision.reason for decision in decided}
-        return _listed(
-            [
-                f"{training.name} ({reasons.get(training.id, 'left alone')})"
-                for training in trainings
-            ]
-        )
+        return _listed([f"{job.name} ({reasons.get(job.id, 'left alone')})" for job in trainings])
     if not jobs and not realisation.settings:
         verb = "has" if len(silent) == 1 else "have"
         return (
