@@ -21,7 +21,7 @@ from dltools.plan.policy.by_user import FairAmongUsers
 from dltools.plan.policy.interface import Cluster, HostState, Policy, Requirements, State
 from dltools.plan.realisation.arrangement import choose_mode
 from dltools.plan.realisation.bounds import possible
-from dltools.plan.realisation.mode import Mode, ModeChoice, RealisationOptions
+from dltools.plan.realisation.mode import ORDERED, Mode, ModeChoice, RealisationOptions
 from dltools.plan.realisation.realise import realise
 from dltools.plan.realisation.shared_host import Realisation
 from dltools.plan.signals.busy_threads import busy_threads
@@ -45,7 +45,7 @@ _LATEST_BY_SHARES = 2.0
 """How many times later a job may end at least where shares are asked for: they tell jobs apart, and
 a smaller bound would leave little of them (ours)."""
 
-_EXPLORING = (None, Mode.PRIORITY, Mode.ROTATE)
+_EXPLORING = (None, *ORDERED)
 """Modes, as asked for, in which new jobs may explore."""
 
 OtherHosts = Callable[[], Mapping[str, HostHistory]]
@@ -227,7 +227,7 @@ class Rounds:
         if is_free and self.options.queue.users != "fair":
             return {}
         latest = self.options.queue.latest
-        is_order = choice.mode in (Mode.PRIORITY, Mode.ROTATE) or choice.is_even
+        is_order = choice.mode in ORDERED or choice.is_even
         if not is_order:
             latest = max(latest, _LATEST_BY_SHARES)
         now, cpus = host.sampled_at or 0, host.load.others.left_of(host.cpus)

@@ -15,6 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby
 from statistics import fmean
+from typing import NamedTuple
 
 from dltools.notation.times import MICRO
 from dltools.plan.forecast.completion import Forecasts, Prospect, in_order, sharing_equally
@@ -24,6 +25,7 @@ from dltools.plan.policy.interface import HostState
 from dltools.plan.realisation.contention import Contention, spins
 from dltools.plan.realisation.feeders import CpusLeft
 from dltools.plan.realisation.mode import (
+    ORDERED,
     OTHERS,
     SHORTEST,
     WINS,
@@ -83,58 +85,81 @@ def choose_mode(
     """Return the mode for a host: the one asked for, else the one that ends its jobs soonest.
 
     `silent` jobs, which have reported nothing yet, count too. Those that feed a GPU do not wait.
-
-    Where a job does not fit beside those that feed a GPU, and go first, weights order nothing: when
-    a feeder waits for its GPU, its CPU takes a thread of one that waits, and the first keeps both
-    its threads on one CPU. On two CPUs three trainings had 5 steps a second by weights of 1024, 10
-    and 2, 15 by equal ones, and the first alone 30 to 45 (measured). There jobs take turns.
     """
-    now = host.sampled_at or 0
-    awake = [job for job in (*host.jobs, *silent) if not job.use.is_idle]
-    is_first = options.queue.feeders == "first"
-    feeding = [job for job in awake if is_first and job.use.is_feeder(now)]
-    everyone = [job for job in awake if job not in feeding]
-    feeding = [job for job in feeding if not is_serving(job)]
-    room = host.cpus - cpus_together(feeding, host.cpus)
-    fits = not feeding or all(needed_cpus(job) <= room for job in everyone)
-
-    def choice(mode: Mode, why: str, *, is_even: bool = False) -> ModeChoice:
-        return ModeChoice(mode, why, options.quantum_s, options.queue, is_even, weights_order=fits)
-
-    nothing = _nothing_to_win(host, everyone)
-    if options.mode is not None:
-        is_even = bool(nothing) and options.mode in (Mode.PRIORITY, Mode.ROTATE)
-        return choice(
-            options.mode, f"as asked; {nothing}" if is_even else "as asked", is_even=is_even
-        )
-    if nothing:
-        return choice(Mode.WEIGHT, nothing, is_even=True)
-    threads = sum(needed_cpus(job) for job in everyone)
-    jobs = "1 job" if len(everyone) == 1 else f"{len(everyone)} jobs"
-    most = "up to " if any(map(may_keep_fewer_busy, everyone)) else ""
-    crowded = f"{most}{threads:g} busy threads of {jobs} on {host.cpus:g} CPUs"
-    if any(is_serving(job) for job in host.jobs):
-        return choice(Mode.WEIGHT, "some containers serve: none may wait for a turn")
-    if threads <= host.cpus or len(everyone) < 2:
-        return choice(Mode.WEIGHT, f"{crowded}: nothing is lost by competing", is_even=True)
-    if not fits and (host.others is None or host.others < OTHERS):
-        return choice(Mode.ROTATE, f"{crowded}, beside {len(feeding)} that feed GPUs")
-    runs = tuple(job.run_id for job in everyone)
-    comparison = outlook.compared
-    if comparison is None or not comparison.holds(now, runs):
-        comparison = compare(host, everyone, options, outlook)
-    left = outlook.cpus_left.count
-    spared = f"; {left} CPUs are left to those that feed GPUs" if left else ""
-    made = replace(
-        choice(Mode.PRIORITY, f"{crowded}: {comparison}{spared}"),
-        compared=comparison,
-        cpus_left=left,
+    feeding, jobs = _feeding_and_others(options, host, silent)
+    fits = _fit_beside(feeding, jobs, host.cpus)
+    choice = ModeChoice(
+        Mode.WEIGHT, "as asked", options.quantum_s, options.queue, weights_order=fits
     )
-    if comparison.wins:
-        return outlook.contention.choice(made, now)
-    if comparison.turns < comparison.beside:
-        return outlook.contention.choice(replace(made, are_equal=True), now)
-    return replace(made, mode=Mode.WEIGHT, is_even=True, cpus_left=0)
+    nothing = _nothing_to_win(host, jobs)
+    if options.mode is not None:
+        is_even = bool(nothing) and options.mode in ORDERED
+        why = f"as asked; {nothing}" if is_even else "as asked"
+        return replace(choice, mode=options.mode, why=why, is_even=is_even)
+    if nothing:
+        return replace(choice, why=nothing, is_even=True)
+    if any(is_serving(job) for job in host.jobs):
+        return replace(choice, why="some containers serve: none may wait for a turn")
+    threads = sum(needed_cpus(job) for job in jobs)
+    crowded = f"{_in_words(threads, jobs)} on {host.cpus:g} CPUs"
+    if threads <= host.cpus or len(jobs) < 2:
+        return replace(choice, why=f"{crowded}: nothing is lost by competing", is_even=True)
+    if not fits and (host.others is None or host.others < OTHERS):
+        why = f"{crowded}, beside {len(feeding)} that feed GPUs"
+        return replace(choice, mode=Mode.ROTATE, why=why)
+    return _soonest(replace(choice, mode=Mode.PRIORITY, why=crowded), host, jobs, options, outlook)
+
+
+def _feeding_and_others(
+    options: RealisationOptions, host: HostState, silent: Sequence[Job]
+) -> tuple[list[Job], list[Job]]:
+    """Return the trainings that feed a GPU, and the jobs that compete for the CPUs."""
+    now, is_first = host.sampled_at or 0, options.queue.feeders == "first"
+    feeding, others = list[Job](), list[Job]()
+    for job in (*host.jobs, *silent):
+        if not job.use.is_idle:
+            is_feeder = is_first and job.use.is_feeder(now)
+            (feeding if is_feeder else others).append(job)
+    return [job for job in feeding if not is_serving(job)], others
+
+
+def _fit_beside(feeding: Sequence[Job], jobs: Sequence[Job], cpus: float) -> bool:
+    """Tell whether each job fits the CPUs beside all that feed a GPU; else weights cannot order the
+    jobs, and they take turns.
+
+    A feeder that waits for its GPU leaves its CPU to a thread of a job that waits in the queue, and
+    then both threads of the first job run on one CPU. On two CPUs, three trainings made 5 steps a
+    second with weights of 1024, 10 and 2, and 15 with equal weights. The first alone made 30 to 45
+    (measured).
+    """
+    room = cpus - cpus_together(feeding, cpus)
+    return not feeding or all(needed_cpus(job) <= room for job in jobs)
+
+
+def _in_words(threads: float, jobs: Sequence[Job]) -> str:
+    number = "1 job" if len(jobs) == 1 else f"{len(jobs)} jobs"
+    most = "up to " if any(map(may_keep_fewer_busy, jobs)) else ""
+    return f"{most}{threads:g} busy threads of {number}"
+
+
+def _soonest(
+    choice: ModeChoice,
+    host: HostState,
+    jobs: Sequence[Job],
+    options: RealisationOptions,
+    outlook: Outlook,
+) -> ModeChoice:
+    """Return the choice for jobs that compete, with the arrangement that ends them soonest."""
+    now, left = host.sampled_at or 0, outlook.cpus_left.count
+    comparison = outlook.compared
+    if comparison is None or not comparison.holds(now, tuple(job.run_id for job in jobs)):
+        comparison = compare(host, jobs, options, outlook)
+    spared = f"; {left} CPUs are left to those that feed GPUs" if left else ""
+    choice = replace(choice, why=f"{choice.why}: {comparison}{spared}", compared=comparison)
+    if not comparison.wins and comparison.turns >= comparison.beside:
+        return replace(choice, mode=Mode.WEIGHT, is_even=True)
+    choice = replace(choice, cpus_left=left, are_equal=not comparison.wins)
+    return outlook.contention.choice(choice, now)
 
 
 def _nothing_to_win(host: HostState, everyone: Sequence[Job]) -> str:
@@ -153,83 +178,110 @@ def _nothing_to_win(host: HostState, everyone: Sequence[Job]) -> str:
 def compare(
     host: HostState, jobs: Sequence[Job], options: RealisationOptions, outlook: Outlook
 ) -> Comparison:
-    """Compare the policy's order of jobs with turns and with side by side. Jobs that have not
-    reported twice go first until they have had `explore` CPU seconds."""
+    """Compare the policy's order of jobs with turns and with side by side."""
     now, runs = host.sampled_at or 0, tuple(job.run_id for job in jobs)
-    alone, before, explore_s = outlook.alone, outlook.compared, options.queue.explore
-    shared = _shared(host, jobs, options)
-    places = standings(shared)
-    order = sorted(jobs, key=lambda job: places[job.id])
-    tiers = [
-        [at for at, _ in group]
-        for _, group in groupby(enumerate(order), key=lambda pair: places[pair[1].id])
-    ]
-    spin = spins(order, host.cpus)
-    lefts = {job.run_id: length_left(job) for job in order}
-    prospects = [
-        _prospect(job, lefts[job.run_id], shared, explore_s, spin[job.id]) for job in order
-    ]
-    beside = sharing_equally(prospects, host.cpus)
-    in_turns = next(in_order(prospects, [range(len(order))], host.cpus, {0}))
-    groups = len(groups_that_fit(order, host.cpus, shared.need))
-    packed = min(1.0, math.fsum(prospect.cpus for prospect in prospects) / (groups * host.cpus))
-    competing = _lost_by_competing(prospects, beside, host.cpus)
-    ends_on_docker = alone.ends(host.cpus)
+    alone, before, line = outlook.alone, outlook.compared, _line(host, jobs, options)
+    ends_on_docker, beside = alone.ends(host.cpus), line.beside
     last = _last_allowed(alone, ends_on_docker, max(beside))
-    is_order = len({place for place in places.values() if place[0] >= 0}) > 1
-    ordered = _in_order(prospects, tiers, host.cpus, last) if is_order else None
-    turns, lost = [end / packed for end in in_turns], 0.0
-    if min(fmean(turns), fmean(ordered or turns)) < fmean(beside):
-        lost = max(0.0, alone.lost(ends_on_docker, host.cpus, competing))
+    ordered, turns, lost = line.ordered(last), line.in_turns(), 0.0
+    if min(fmean(turns), fmean(ordered)) < fmean(beside):
+        lost = max(0.0, alone.lost(ends_on_docker, host.cpus, line.lost_by_competing()))
     if fmean(turns) >= (1 - _COUNTS * lost) * fmean(beside):
-        turns = [math.inf] * len(order)
+        turns = _never(turns)
     best = min(turns, beside, key=fmean)
     part = min(WINS - _COUNTS * lost, 1 - outlook.forecasts.doubt)
-    wins = ordered is not None and fmean(ordered) < part * fmean(best)
-    if before is not None and before.advises(now, runs):
-        shortest, advised = before.shortest, before.advised
-    else:
-        shortest, advised = _shortest(prospects, host.cpus, last, options), now
-    ends = ordered if ordered is not None and wins else best
-    return Comparison(
-        math.inf if ordered is None else fmean(ordered),
+    wins = fmean(ordered) < part * fmean(best)
+    comparison = Comparison(
+        fmean(ordered),
         fmean(turns),
         fmean(beside),
         wins,
-        shortest,
-        {run: end for run, end in zip(lefts, ends, strict=True) if lefts[run] is not None},
-        outlook.forecasts.error,
-        now,
-        runs,
-        advised,
+        ends_s=line.of_known_length(ordered if wins else best),
+        error=outlook.forecasts.error,
+        made=now,
+        runs=runs,
+    )
+    if before is not None and before.advises(now, runs):
+        return replace(comparison, shortest=before.shortest, advised=before.advised)
+    return replace(comparison, shortest=_shortest(line, last, options), advised=now)
+
+
+class _Line(NamedTuple):
+    """A host's jobs in the policy's order.
+
+    `left`: the CPU seconds that each still needs, by run, None where that is unknown. `tiers`: the
+    indices of jobs that are equals. `is_order`: the policy tells jobs apart that do not explore.
+    `groups`: number of those that fit the CPUs. `beside`: when jobs end side by side (s).
+    """
+
+    left: dict[str, float | None]
+    prospects: list[Prospect]
+    cpus: float
+    tiers: list[list[int]]
+    is_order: bool
+    groups: int
+    beside: list[float]
+
+    def ordered(self, last: float) -> list[float]:
+        """Return when jobs end in this order (s), as `in_time`; infinity where there is none."""
+        return self.in_time(self.tiers, last) if self.is_order else _never(self.prospects)
+
+    def in_time(self, tiers: Sequence[Sequence[int]], last: float) -> list[float]:
+        """Return when jobs end in order, the last of them side by side as far as they end in time
+        (s); infinity where an order ends them too late."""
+        rests = _rests(len(self.prospects))
+        orders = in_order(self.prospects, tiers, self.cpus, rests)
+        in_time = (ends for ends in orders if max(ends) <= last * (1 + _ROUNDING))
+        return next(in_time, _never(self.prospects))
+
+    def in_turns(self) -> list[float]:
+        """Return when jobs end in equal turns (s), of groups that leave some CPUs idle."""
+        ends = next(in_order(self.prospects, [range(len(self.prospects))], self.cpus, {0}))
+        needs = math.fsum(prospect.cpus for prospect in self.prospects)
+        packed = min(1.0, needs / (self.groups * self.cpus))
+        return [end / packed for end in ends]
+
+    def lost_by_competing(self) -> float:
+        """Return by what part of the time competing makes jobs end later on average."""
+        free = sharing_equally([job._replace(exponent=0.0) for job in self.prospects], self.cpus)
+        return fmean(self.beside) / fmean(free) - 1
+
+    def of_known_length(self, ends: Sequence[float]) -> dict[str, float]:
+        """Return when jobs of known length end, by run."""
+        runs = zip(self.left, ends, strict=True)
+        return {run: end for run, end in runs if self.left[run] is not None}
+
+
+def _line(host: HostState, jobs: Sequence[Job], options: RealisationOptions) -> _Line:
+    shared = _shared(host, jobs, options)
+    places = standings(shared)
+    order = sorted(jobs, key=lambda job: places[job.id])
+    tiers = groupby(range(len(order)), key=lambda at: places[order[at].id])
+    spin = spins(order, host.cpus)
+    left = {job.run_id: length_left(job) for job in order}
+    prospects = [_prospect(job, left[job.run_id], shared, spin[job.id]) for job in order]
+    return _Line(
+        left,
+        prospects,
+        host.cpus,
+        [list(tier) for _, tier in tiers],
+        len({place for place in places.values() if place[0] >= 0}) > 1,
+        len(groups_that_fit(order, host.cpus, shared.need)),
+        sharing_equally(prospects, host.cpus),
     )
 
 
-def _lost_by_competing(jobs: Sequence[Prospect], beside: Sequence[float], cpus: float) -> float:
-    """Return by what part of the time competing makes jobs end later on average."""
-    free = sharing_equally([job._replace(exponent=0.0) for job in jobs], cpus)
-    return fmean(beside) / fmean(free) - 1
+def _never(jobs: Sequence[object]) -> list[float]:
+    return [math.inf] * len(jobs)
 
 
-def _in_order(
-    jobs: Sequence[Prospect], tiers: Sequence[Sequence[int]], cpus: float, last: float
-) -> list[float] | None:
-    """Return when jobs end in order, the last of them side by side as far as they end in time (s);
-    None where an order ends them too late."""
-    orders = in_order(jobs, tiers, cpus, _rests(len(jobs)))
-    return next((ends for ends in orders if max(ends) <= last * (1 + _ROUNDING)), None)
-
-
-def _shortest(
-    jobs: Sequence[Prospect], cpus: float, last: float, options: RealisationOptions
-) -> float:
+def _shortest(line: _Line, last: float, options: RealisationOptions) -> float:
     """Return the mean time until jobs end, ordered by what they still need; infinity where the
     policy orders so itself, or the last would end too late."""
     if options.policy == SHORTEST:
         return math.inf
-    order = sorted(range(len(jobs)), key=lambda at: jobs[at].left)
-    ends = _in_order(jobs, [[at] for at in order], cpus, last)
-    return math.inf if ends is None else fmean(ends)
+    order = sorted(range(len(line.prospects)), key=lambda at: line.prospects[at].left)
+    return fmean(line.in_time([[at] for at in order], last))
 
 
 def _last_allowed(alone: DockerAlone, ends: Mapping[str, int], beside: float) -> float:
@@ -261,10 +313,9 @@ def _shared(host: HostState, jobs: Sequence[Job], options: RealisationOptions) -
     )
 
 
-def _prospect(
-    job: Job, left: float | None, host: SharedHost, explore_s: float, spin: float
-) -> Prospect:
+def _prospect(job: Job, left: float | None, host: SharedHost, spin: float) -> Prospect:
     if left is None:
+        explore_s = host.choice.queue.explore
         guess, left = remaining(job).seconds, max(explore_s, job.use.attained)
         left = left if guess is None else min(guess, left)
     exponent = spin_exponent(busy_threads(job), spin)

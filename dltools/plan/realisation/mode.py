@@ -32,6 +32,9 @@ class Mode(StrEnum):
         return "cpus" if self is Mode.QUOTA else "weight"
 
 
+ORDERED = (Mode.PRIORITY, Mode.ROTATE)
+"""Modes in which jobs run in order, and a job that has reported nothing must not run beside all."""
+
 OTHERS = 0.25
 """Share of the CPUs that programs use which are no jobs, from which on no job is paused unasked: a
 pause takes nothing from those (ours)."""

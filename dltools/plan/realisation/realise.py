@@ -13,7 +13,7 @@ from dltools.plan.forecast.promise import Due
 from dltools.plan.policy.interface import HostState
 from dltools.plan.realisation.bounds import within_bounds
 from dltools.plan.realisation.feeders import feeders, list_of_others
-from dltools.plan.realisation.mode import Mode, ModeChoice
+from dltools.plan.realisation.mode import ORDERED, Mode, ModeChoice
 from dltools.plan.realisation.owners_weights import WEIGHTED, by_owners_weights
 from dltools.plan.realisation.queue_positions import Queue
 from dltools.plan.realisation.queue_weights import priorities
@@ -30,9 +30,6 @@ _REALISERS: Mapping[Mode, Callable[[SharedHost], Realisation]] = {
     Mode.PRIORITY: priorities,
     Mode.ROTATE: rotation,
 }
-
-_ORDERED = (Mode.PRIORITY, Mode.ROTATE)
-"""Modes in which jobs run in order, and a job that has reported nothing must not run beside all."""
 
 _LEAST_CPUS = 1.0
 """CPUs that are left for an order of jobs, however many feeders take."""
@@ -65,7 +62,7 @@ def realise(
     compete with the jobs all the same, where jobs run in order. `leaving`: containers that have had
     settings as jobs, and are none any more.
     """
-    competing = list(silent) if host.cpus > 0 and choice.mode in _ORDERED else []
+    competing = list(silent) if host.cpus > 0 and choice.mode in ORDERED else []
     given = {job.id: host.previous[job.id] for job in host.jobs if job.id in host.previous}
     shares = {key: part for key, part in given.items() if part.share is not None and host.cpus > 0}
     realisation = Realisation(choice.mode, choice.why, queue=queue or Queue(), unable=choice.unable)
@@ -123,7 +120,7 @@ def _in_line(
     host: SharedHost, state: HostState, jobs: list[Job], feeding_cpus: float
 ) -> Realisation:
     """Return the settings of the jobs that share what feeders leave of a host."""
-    is_ordered = host.choice.mode in _ORDERED
+    is_ordered = host.choice.mode in ORDERED
     explore_s = host.choice.queue.explore if is_ordered else 0.0
     exploring = [job.id for job in jobs if job.progress.explores(job.use.attained, explore_s)]
     shared = replace(
@@ -165,7 +162,7 @@ def _without_earlier(realisation: Realisation, jobs: Sequence[Job]) -> Realisati
 
 def _bystanders(mode: Mode, jobs: Sequence[Job]) -> dict[str, str]:
     """Return the jobs that take no part in a mode and keep what containers begin with, and why."""
-    bystanders = {job.id: _IDLE for job in jobs if job.use.is_idle} if mode in _ORDERED else {}
+    bystanders = {job.id: _IDLE for job in jobs if job.use.is_idle} if mode in ORDERED else {}
     if mode in WEIGHTED:
         bystanders |= _under_other_parents([job for job in jobs if job.id not in bystanders])
     return bystanders
