@@ -1,6 +1,7 @@
 """Hosts whose jobs have shares, and the settings that these become."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 from dltools.notation.times import MICRO
@@ -8,7 +9,8 @@ from dltools.plan.forecast.promise import DockerAlone
 from dltools.plan.policy.interface import Allocation, HostState
 from dltools.plan.realisation.mode import Mode, ModeChoice
 from dltools.plan.realisation.queue_positions import Queue
-from dltools.plan.realisation.realise import realise
+from dltools.plan.realisation.realise import Situation, realise
+from dltools.plan.realisation.shared_host import Realisation
 from dltools.plan.signals.busy_threads import needed_cpus
 from dltools.plan.signals.container_history import ContainerHistory
 from dltools.plan.signals.metric_series import Series
@@ -31,9 +33,16 @@ def host(
     return HostState("h", cpus, jobs, allocations)
 
 
+def realised(
+    choice: ModeChoice, found: HostState, *, now: int = 0, **situation: Any
+) -> Realisation:
+    """What a choice of mode makes of a host at a time (microseconds)."""
+    return realise(choice, replace(found, sampled_at=now), Situation(**situation))
+
+
 def settings_of(mode: Mode, found: HostState) -> dict[str, Any]:
     """The settings by job that the shares become."""
-    return dict(realise(ModeChoice(mode, ""), found).settings)
+    return dict(realised(ModeChoice(mode, ""), found).settings)
 
 
 def played(
@@ -52,7 +61,7 @@ def played(
         for one in jobs:
             one.use.add_samples([now * MICRO], [had[one.id]])
         alone = alone.after(now * MICRO, jobs, cpus)
-        made = realise(
+        made = realised(
             ModeChoice(Mode.PRIORITY, ""),
             host(*jobs, cpus=cpus, shares=shares),
             queue=queue,
@@ -72,6 +81,6 @@ def first_jobs(found: HostState, seconds: list[int]) -> Iterator[str]:
     """Yield the names of the jobs at the first level, at each of these times."""
     queue = Queue()
     for now in seconds:
-        made = realise(ModeChoice(Mode.PRIORITY, ""), found, queue=queue, now=now * 1_000_000)
+        made = realised(ModeChoice(Mode.PRIORITY, ""), found, queue=queue, now=now * 1_000_000)
         queue = made.queue
         yield "".join(sorted(k for k, v in made.settings.items() if v["weight"] == 1024))

@@ -5,7 +5,7 @@ The planner drives rounds over recordings and live streams, the simulator in vir
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import replace
 from functools import cache
 from typing import Any, TypeVar
@@ -22,7 +22,7 @@ from dltools.plan.policy.interface import Cluster, HostState, Policy, Requiremen
 from dltools.plan.realisation.arrangement import choose_mode
 from dltools.plan.realisation.bounds import possible
 from dltools.plan.realisation.mode import ORDERED, Mode, ModeChoice, RealisationOptions
-from dltools.plan.realisation.realise import realise
+from dltools.plan.realisation.realise import Situation, realise
 from dltools.plan.realisation.shared_host import Realisation
 from dltools.plan.signals.busy_threads import busy_threads
 from dltools.plan.signals.container_history import ContainerHistory
@@ -117,40 +117,46 @@ class Rounds:
 
     def _settle(self, host: HostHistory, look: Look) -> Realisation:
         """Return the settings that now hold, and keep the queue."""
-        now, jobs = host.sampled_at or 0, (*look.jobs, *self._competing(look))
-        outlook = host.outlook
+        outlook, load = host.outlook, host.load
         host.note_others(look)
-        idle_s = host.load.idle_since(outlook.alone.at, host.cpus)
-        outlook.alone = outlook.alone.after(now, jobs, host.load.others.left_of(host.cpus), idle_s)
+        idle_s = load.idle_since(outlook.alone.at, host.cpus)
+        jobs, cpus = (*look.jobs, *self._competing(look)), load.others.left_of(host.cpus)
+        outlook.alone = outlook.alone.after(host.sampled_at or 0, jobs, cpus, idle_s)
         if self._moves_levers:
             move_levers(host)
+        choice = self._choice(host, look)
         if not self.measures:
-            realisation = self._settings(host, look)
+            realisation = self._settings(host, look, choice)
             host.queue = realisation.queue
             return realisation
-        choice = self._choice(host, look)
-        outlook.compared = choice.compared
         is_crowded = choice.compared is not None
-        ends_s = choice.compared.left_s(now) if choice.compared else {}
-        explore = self.options.queue.explore
-        left_s = dict.fromkeys(job.run_id for job in jobs)
-        for job in jobs:
-            if not job.progress.explores(job.use.attained, explore):
-                left_s[job.run_id] = ends_s.get(job.run_id)
-        outlook.forecasts = outlook.forecasts.after(now, choice.mode, left_s)
-        before = outlook.contention.paused_at, outlook.cpus_left.count
-        outlook.contention = measured_contention(host, look.jobs, is_crowded=is_crowded)
-        outlook.cpus_left = measured_cpus_left(
-            host, jobs if self.options.queue.feeders == "first" else (), is_crowded=is_crowded
-        )
-        is_new = (outlook.contention.paused_at, outlook.cpus_left.count) != before
-        realisation = self._settings(host, look, None if is_new else choice)
+        if self._look_ahead(host, look, choice):
+            choice = self._choice(host, look)
+        realisation = self._settings(host, look, choice)
         host.queue = note_places(host, look.jobs, realisation, is_crowded=is_crowded)
         return realisation
 
-    def _settings(
-        self, host: HostHistory, look: Look, choice: ModeChoice | None = None
-    ) -> Realisation:
+    def _look_ahead(self, host: HostHistory, look: Look, choice: ModeChoice) -> bool:
+        """Keep what is forecast and measured with a choice; tell whether it must be made anew."""
+        now, outlook, queue = host.sampled_at or 0, host.outlook, self.options.queue
+        jobs = (*look.jobs, *self._competing(look))
+        outlook.compared = choice.compared
+        is_crowded = choice.compared is not None
+        ends_s = choice.compared.left_s(now) if choice.compared else {}
+        left_s = {
+            job.run_id: None
+            if job.progress.explores(job.use.attained, queue.explore)
+            else ends_s.get(job.run_id)
+            for job in jobs
+        }
+        outlook.forecasts = outlook.forecasts.after(now, choice.mode, left_s)
+        before = outlook.contention.paused_at, outlook.cpus_left.count
+        outlook.contention = measured_contention(host, look.jobs, is_crowded=is_crowded)
+        beside = jobs if queue.feeders == "first" else ()
+        outlook.cpus_left = measured_cpus_left(host, beside, is_crowded=is_crowded)
+        return (outlook.contention.paused_at, outlook.cpus_left.count) != before
+
+    def _settings(self, host: HostHistory, look: Look, choice: ModeChoice) -> Realisation:
         """Return the settings of a host's containers, which are managed from now on."""
         realisation = self.realise(host, look, choice)
         for key, setting in realisation.settings.items():
@@ -172,54 +178,40 @@ class Rounds:
     ) -> Realisation:
         """Return the settings of a host's containers at its newest sample, in the mode that was
         chosen there, or is; `is_lasting`: mild ones, as they may stay for good."""
-        state, silent = host.state(look.jobs), self._competing(look)
-        is_asked = self.options.mode is not None
+        state, competing = host.state(look.jobs), self._competing(look)
+        is_asked, jobs = self.options.mode is not None, (*look.jobs, *competing)
         choice = choice or self._choice(host, look)
         if is_lasting:
             choice = choice.mild(as_asked=is_asked)
         choice = possible(
-            choice,
-            (*state.jobs, *silent),
-            is_asked=is_asked,
-            is_lasting=is_lasting,
-            others=state.others,
+            choice, jobs, is_asked=is_asked, is_lasting=is_lasting, others=state.others
         )
         if self._moves_levers and not is_lasting:
-            choice = replace(choice, levers=lever_settings(host, self.options.queue))
-        now = host.sampled_at or 0
-        realisation = realise(
-            choice,
-            state,
-            host.load.by_core(host.cpuset) if choice.cpus_left else (),
-            look.silent,
-            host.queue,
-            now,
-            silent,
-            host.no_longer_jobs(),
-            self._dues(host, choice),
-        )
-        looks = [*self._looks(host, (*state.jobs, *silent), state.is_contested)]
-        if look.silent and self.requirements.silent_jobs:
-            looks.append(_LOOK_S)
-        if choice.levers.notes:
-            looks.append(LOOK_S)
-        if not looks:
-            return realisation
-        return replace(realisation, queue=realisation.queue.due_by(now, min(looks)))
+            levers = lever_settings(host, self.options.queue)
+            choice = replace(choice, levers=levers)
+        cores = host.load.by_core(host.cpuset) if choice.cpus_left else ()
+        dues, leaving = self._dues(host, choice), host.no_longer_jobs()
+        situation = Situation(host.queue, dues, cores, look.silent, competing, leaving)
+        realisation = realise(choice, state, situation)
+        queue, looks = realisation.queue, [*self._looks(host, look, choice)]
+        queue = queue.due_by(host.sampled_at or 0, min(looks)) if looks else queue
+        return replace(realisation, queue=queue)
 
-    def _looks(
-        self, host: HostHistory, jobs: Sequence[Job], is_contested: bool | None
-    ) -> Iterator[float]:
+    def _looks(self, host: HostHistory, look: Look, choice: ModeChoice) -> Iterator[float]:
         """Yield in how many seconds to look at jobs again."""
-        explore = self.options.queue.explore
+        explore, jobs = self.options.queue.explore, (*look.jobs, *self._competing(look))
         for job in jobs:
             if job.progress.explores(job.use.attained, explore):
                 yield _explored_in_s(job, host.cpus, explore)
         if len(jobs) > 1 and not host.looks_after_changes:
             if any(job.use.cpu.demand is not None for job in jobs):
                 yield _DEMAND_LOOK_S
-            elif is_contested is not None:
+            elif host.load.busy.is_contested is not None:
                 yield _LOOK_S
+        if choice.levers.notes:
+            yield LOOK_S
+        if look.silent and self.requirements.silent_jobs:
+            yield _LOOK_S
 
     def _dues(self, host: HostHistory, choice: ModeChoice) -> dict[str, Due]:
         """Return until when jobs can wait; nothing where nobody does, or has."""

@@ -46,9 +46,9 @@ def possible(
     """Return the choice if it can be done with any of the jobs, else what remains.
 
     Where fewer than two jobs may be paused, nobody takes turns: they queue by weights. Else a mode
-    that was asked for (`is_asked`) stays, and is `unable`. Weights and turns stand in for each
-    other, as far as one may pause: not where `others` use much of the CPUs. Where neither is
-    possible, and for shares, quotas do. A plan that may stay (`is_lasting`) does neither.
+    that was asked for (`is_asked`) stays, and is `unable`. A plan that may stay (`is_lasting`)
+    pauses nobody, and sets no quotas. `others`: the share of the CPUs that programs use which are
+    no jobs.
     """
     is_alone = choice.mode is Mode.ROTATE and not _can_take_turns(jobs)
     if jobs[1:] and is_alone and can_be_done(Mode.PRIORITY, jobs):
@@ -62,18 +62,26 @@ def possible(
         return replace(choice, why=f"as asked; {unable}", unable=unable)
     if choice.is_even:
         return choice
+    return _instead(choice, lacks, jobs, others or 0.0, is_lasting=is_lasting)
+
+
+def _instead(
+    choice: ModeChoice, lacks: str, jobs: Sequence[Job], others: float, *, is_lasting: bool
+) -> ModeChoice:
+    """Return what takes the place of a mode that is not possible: turns for an order by weights,
+    unless `others` use much of the CPUs, which a pause does not stop; else quotas."""
     takes_turns = choice.mode is Mode.PRIORITY and _can_take_turns(jobs)
-    used = others or 0.0
-    if is_lasting and (takes_turns or can_be_done(Mode.QUOTA, jobs)):
+    has_quotas = can_be_done(Mode.QUOTA, jobs)
+    if is_lasting and (takes_turns or has_quotas):
         what = "pauses nobody" if takes_turns else "sets no quotas"
         unable = f"{lacks}, {_NEED_STREAM.format(what)}"
-    elif takes_turns and used < OTHERS:
+    elif takes_turns and others < OTHERS:
         return replace(choice, mode=Mode.ROTATE, why=f"{choice.why}; {lacks}: jobs take turns")
-    elif can_be_done(Mode.QUOTA, jobs):
+    elif has_quotas:
         why = f"{choice.why}; {lacks}: jobs have quotas"
         return replace(choice, mode=Mode.QUOTA, why=why, fills=True)
     elif takes_turns:
-        unable = f"{lacks}, and other programs use {100 * used:.0f} % of the CPUs: no turns"
+        unable = f"{lacks}, and other programs use {100 * others:.0f} % of the CPUs: no turns"
     else:
         unable = f"{lacks}; {_alternatives(jobs)}"
     return replace(choice, mode=Mode.WEIGHT, is_even=True, why=unable, unable=unable)

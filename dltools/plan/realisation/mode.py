@@ -196,34 +196,33 @@ class ModeChoice:
     """The parameters that all policies have, as in the options."""
 
     is_even: bool = False
-    """Whether no job is held back, whatever the shares."""
+    """No job is held back, whatever its share."""
 
     is_mild: bool = False
-    """Whether weights differ by a factor of four at most, as what is set may stay for good."""
+    """Weights differ by a factor of four at most, because they may stay for good."""
 
     levers: LeverSettings = field(default_factory=LeverSettings)
-    """What becomes of jobs that share GPUs."""
+    """The settings of jobs that share GPUs."""
 
     cpus_left: int = 0
-    """How many CPUs the others leave to those that feed GPUs."""
+    """The number of CPUs that other jobs leave to jobs that feed GPUs."""
 
     weights_order: bool = True
-    """Whether jobs of far smaller weights leave the first almost alone."""
+    """A job with a far smaller weight takes almost nothing from the first."""
 
     unable: str = ""
-    """Why nothing of it can be done, "" where it can."""
+    """Why the mode is not possible, "" where it is."""
 
     fills: bool = False
-    """Whether quotas hold nobody below a quarter of an equal share, and what a job cannot use is
-    the others'."""
+    """Each quota is at least a quarter of an equal share, and what a job cannot use goes to the
+    others."""
 
     are_equal: bool = False
-    """Whether all jobs of the queue are equal and take turns, as no order wins and competing costs
-    time."""
+    """No job goes before another; all take turns in the queue."""
 
     compared: Comparison | None = None
-    """How jobs that compete for the CPUs are forecast to end; None where none do, or a mode is
-    asked for."""
+    """When jobs that compete for the CPUs are forecast to end. None where no jobs compete, or the
+    user has asked for a mode."""
 
     def mild(self, *, as_asked: bool) -> ModeChoice:
         """Return the choice for settings that may stay for good: nobody is paused, unless that was

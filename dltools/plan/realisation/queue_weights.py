@@ -4,6 +4,7 @@ the others have what these leave."""
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 
 from dltools.actions.settings import TURN_S, Settings
 from dltools.notation.limits import whole_weight
@@ -11,6 +12,7 @@ from dltools.notation.times import MICRO
 from dltools.plan.policy.shares import in_proportion
 from dltools.plan.realisation.order import (
     IDLE_CPUS,
+    Precedence,
     due,
     due_in_time,
     groups_that_fit,
@@ -20,6 +22,7 @@ from dltools.plan.realisation.order import (
     standings,
     urgent_runs,
 )
+from dltools.plan.realisation.queue_positions import Queue, Runs
 from dltools.plan.realisation.shared_host import MILD_NOTE, TURN_NOTE, Realisation, SharedHost
 from dltools.plan.signals.job import Job
 
@@ -34,8 +37,9 @@ _MOST = 64 * LEVELS[0]
 """The most to which the first are raised (ours)."""
 
 _KEPT = 0.85
-"""Part of the weights of all jobs that the first have where others compete: one that runs alone
-uses its CPUs without a pause, and jobs that compete do not (ours; chosen on 150 random hosts)."""
+"""Where others compete, the first jobs have this part of the weights that all would have (ours,
+chosen on 150 random hosts). Less than all is enough: jobs that compete pause while they wait for
+each other, and a job that runs alone does not."""
 
 MILD_LEVELS = (1024.0, 512.0, 256.0)
 """The same where what is set may stay for good: beside one job of the first, one of the last still
@@ -43,12 +47,8 @@ gets a fifth of the CPU time (ours)."""
 
 
 def priorities(host: SharedHost) -> Realisation:
-    """Return weights far apart.
-
-    First come the jobs that get all that their threads can use, then the others in order of their
-    shares, so that as many as there are CPUs for run almost alone. Jobs of a higher rank stand
-    behind. Work-conserving.
-    """
+    """Return weights far apart, by which jobs queue in the order of `in_turn`, in groups that fit
+    the CPUs."""
     if host.choice.is_even or not host.choice.weights_order:
         even: dict[str, Settings] = {job.id: {"weight": LEVELS[0]} for job in host.jobs}
         note = "no job waits" if host.choice.is_even else "weights order no job beside GPU feeders"
@@ -60,6 +60,7 @@ def priorities(host: SharedHost) -> Realisation:
     late = {job.run_id for job in jobs if due(host, job).wait_s < -TURN_S}
     groups = groups_that_fit(in_turn(host, jobs, turns), host.cpus, host.need, late=late)
     groups = _filled(host, groups)
+    first, *behind = groups or [[]]
     levels = MILD_LEVELS if host.choice.is_mild else LEVELS
     settings: dict[str, Settings] = {job.id: {"weight": levels[0]} for job in host.jobs}
     notes: dict[str, str] = {}
@@ -67,21 +68,36 @@ def priorities(host: SharedHost) -> Realisation:
         for job in group:
             settings[job.id] = {"weight": levels[min(number, len(levels) - 1)]}
             notes[job.id] = _place_in_queue(host, job, number, len(groups))
-    first, waiting = groups[0] if groups else [], [job for group in groups[1:] for job in group]
     if not host.choice.is_mild:
         settings |= first_weights(host, groups, first)
     notes |= {job.id: TURN_NOTE for job in first if job.run_id in urgent}
-    note = f"work-conserving; the first of {len(groups)} groups in the queue runs almost alone"
-    if host.choice.is_mild:
-        note = f"work-conserving; {len(groups)} groups in the queue; {MILD_NOTE}"
-    elif waiting:
-        note += ", equals in turn; no job waits until it would end much later than without an order"
+    waiting = [job for group in behind for job in group]
+    queue = _moved(host, first, waiting, turns, urgent)
+    return host.realisation(_note(host, len(groups)), settings=settings, notes=notes, queue=queue)
+
+
+def _moved(
+    host: SharedHost,
+    first: list[Job],
+    waiting: list[Job],
+    turns: Mapping[str, Precedence],
+    urgent: Runs,
+) -> Queue:
+    """Return the queue with these jobs at the first level, and these behind them."""
     contested = frozenset[object]().union(*(turns[job.id].claims for job in waiting))
     equals = [job.run_id for job in first if turns[job.id].claims & contested]
     leading, behind = ([job.run_id for job in group] for group in (first, waiting))
     queue = host.queue.moved(leading, behind, urgent, equals, host.now)
-    queue = due_in_time(host, waiting, queue)
-    return host.realisation(note, settings=settings, notes=notes, queue=queue)
+    return due_in_time(host, waiting, queue)
+
+
+def _note(host: SharedHost, groups: int) -> str:
+    if host.choice.is_mild:
+        return f"work-conserving; {groups} groups in the queue; {MILD_NOTE}"
+    note = f"work-conserving; the first of {groups} groups in the queue runs almost alone"
+    if groups > 1:
+        note += ", equals in turn; no job waits until it would end much later than without an order"
+    return note
 
 
 def _place_in_queue(host: SharedHost, job: Job, number: int, groups: int) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 
 from dltools.actions.settings import Settings, as_found
 from dltools.notation.limits import DEFAULTS, only
@@ -42,51 +42,57 @@ NO_COMPARISON = "weights do not compare"
 """In the note of a job for which a weight would say nothing: it has a parent of its own."""
 
 
-def realise(
-    choice: ModeChoice,
-    host: HostState,
-    cores: Sequence[Sequence[int]] = (),
-    without_progress: Sequence[Job] = (),
-    queue: Queue | None = None,
-    now: int = 0,
-    silent: Sequence[Job] = (),
-    leaving: Sequence[Job] = (),
-    dues: Mapping[str, Due] | None = None,
-) -> Realisation:
-    """Return the settings of each job that was last allocated a share, within what their owners
-    asked for and their engines can do.
+@dataclass(frozen=True, slots=True)
+class Situation:
+    """What a host's settings depend on besides the allocations of its jobs."""
 
-    `cores`: the CPUs of each core that containers may have. `without_progress`: containers that
-    have reported nothing yet; one that restarted, or still has the weight of a waiting job, gets
-    the defaults back. `queue`: the queue at `now` (microseconds). `silent`: those of them that
-    compete with the jobs all the same, where jobs run in order. `leaving`: containers that have had
-    settings as jobs, and are none any more.
-    """
-    competing = list(silent) if host.cpus > 0 and choice.mode in ORDERED else []
-    given = {job.id: host.previous[job.id] for job in host.jobs if job.id in host.previous}
-    shares = {key: part for key, part in given.items() if part.share is not None and host.cpus > 0}
-    realisation = Realisation(choice.mode, choice.why, queue=queue or Queue(), unable=choice.unable)
+    queue: Queue = field(default_factory=Queue)
+    """The queue as the last plan has left it."""
+
+    dues: Mapping[str, Due] = field(default_factory=dict)
+    """Until when jobs can wait, by run."""
+
+    cores: Sequence[Sequence[int]] = ()
+    """The CPUs of each core that containers may have, () where jobs leave none to feeders."""
+
+    silent: Sequence[Job] = ()
+    """Containers that have reported nothing yet."""
+
+    competing: Sequence[Job] = ()
+    """Those of them that compete with the jobs, where jobs run in order."""
+
+    leaving: Sequence[Job] = ()
+    """Containers that have had settings as jobs, and are none any more."""
+
+
+def realise(choice: ModeChoice, host: HostState, situation: Situation) -> Realisation:
+    """Return the settings of each job that was last allocated a share, within what their owners
+    asked for and their engines can do."""
+    now, queue = host.sampled_at or 0, situation.queue
+    competing = situation.competing if host.cpus > 0 and choice.mode in ORDERED else ()
+    shares = {
+        job.id: given
+        for job in host.jobs
+        if (given := host.previous.get(job.id)) and given.share is not None and host.cpus > 0
+    }
+    realisation = Realisation(choice.mode, choice.why, queue=queue, unable=choice.unable)
     if not choice.unable:
         jobs = [*(job for job in host.jobs if job.id in shares), *competing]
-        shared = SharedHost(
-            choice, jobs, shares, host.cpus, cores, realisation.queue, now, dues=dues or {}
-        )
+        cores, dues = situation.cores, situation.dues
+        shared = SharedHost(choice, jobs, shares, host.cpus, cores, queue, now, dues=dues)
         realisation = _in_mode(shared, host)
-    ids = {job.id for job in competing}
-    others = [job for job in without_progress if job.id not in ids]
-    waited = [job for job in others if job.managed or (shares and _was_waiting(job, choice.mode))]
-    reset = [job.id for job in (*waited, *leaving)]
+    silent = [job for job in situation.silent if job not in competing]
+    waited = [job for job in silent if job.managed or (shares and _was_waiting(job, choice.mode))]
+    reset = [job.id for job in (*waited, *situation.leaving)]
     realisation = replace(
         realisation,
         settings=dict.fromkeys(reset, _defaults(choice.mode)) | {**realisation.settings},
         notes=dict.fromkeys(reset, "what containers begin with") | {**realisation.notes},
         ends_s=choice.compared.left_s(now) if choice.compared else {},
     )
-    everyone = (*host.jobs, *without_progress, *silent, *leaving)
-    realisation, respects_owners = (
-        _without_earlier(realisation, everyone),
-        choice.queue.owners == "respect",
-    )
+    everyone = (*host.jobs, *situation.silent, *situation.leaving)
+    respects_owners = choice.queue.owners == "respect"
+    realisation = _without_earlier(realisation, everyone)
     return within_bounds(realisation, everyone, host.cpus, respects_owners=respects_owners)
 
 
@@ -153,11 +159,7 @@ def _without_earlier(realisation: Realisation, jobs: Sequence[Job]) -> Realisati
     names = {job.id: job.owner.planned.keys() - sets.keys() for job in jobs}
     earlier = {key: as_found(only(DEFAULTS, own)) for key, own in names.items() if own}
     settings = {key: limits | realisation.settings.get(key, {}) for key, limits in earlier.items()}
-    return (
-        replace(realisation, settings={**realisation.settings, **settings})
-        if settings
-        else realisation
-    )
+    return replace(realisation, settings={**realisation.settings, **settings})
 
 
 def _bystanders(mode: Mode, jobs: Sequence[Job]) -> dict[str, str]:

@@ -36,44 +36,46 @@ _TURN_WEIGHT: Settings = {"weight": DEFAULT_WEIGHT}
 def rotation(host: SharedHost) -> Realisation:
     """Return turns in proportion to shares, of groups whose threads fit the CPUs.
 
-    As many trainings as there are CPUs for run at a time. Serving containers are never paused, nor
-    are silent ones that may be no trainings: these queue by weights beside the turns of the others.
-    New jobs come first, with a turn that is long enough for them to report.
+    Only jobs that are known to be trainings are paused. Servers and jobs with members elsewhere
+    run all the time. Jobs that may be no trainings, or may not be paused, queue by weights beside
+    the turns. A group with a new job has a turn that is long enough for it to report.
     """
-    trainings = in_order(host, standings(host))
+    apart = {job.id for job in host.jobs if host.has_members_elsewhere(job)}
     notes = {job.id: "is a server: never paused" for job in host.jobs if is_serving(job)}
-    spread = {job.id for job in host.jobs if host.has_members_elsewhere(job)}
-    notes |= dict.fromkeys(spread, "has members elsewhere: never paused")
-    trainings = [job for job in trainings if job.id not in spread]
-    doubtful = [job for job in trainings if not job.may_be_paused]
+    notes |= dict.fromkeys(apart, "has members elsewhere: never paused")
     if host.choice.is_even:
         even = {job.id: _TURN_WEIGHT for job in host.jobs}
         return host.realisation("no job waits", settings=even, notes=notes)
-    trainings = [job for job in trainings if job.may_be_paused]
+    jobs = [job for job in in_order(host, standings(host)) if job.id not in apart]
+    trainings = [job for job in jobs if job.may_be_paused]
+    doubtful = [job for job in jobs if not job.may_be_paused]
     groups = groups_that_fit(trainings, host.cpus, host.need, beside=_SMALL * host.cpus)
     beside = _queue_beside(host, doubtful, len(groups))
-    settings = {**dict.fromkeys((job.id for job in trainings), _TURN_WEIGHT), **beside.settings}
-    queue = beside.queue
     for job in doubtful:
         why = _UNPAUSABLE if "pause" in job.in_force.cannot else _DOUBTFUL
         notes[job.id] = joined(why, beside.notes.get(job.id))
-    if len(groups) < 2:
-        note = "no job is paused: the trainings fit the CPUs together"
-        return host.realisation(note, settings=settings, notes=notes, queue=queue)
-    queue = due_in_time(host, trainings, queue)
-    quantum_s = host.choice.quantum_s
-    parts = _parts(host, groups, urgent_runs(host, trainings))
-    for number, group in enumerate(groups):
-        weights = first_weights(host, groups, group)
-        turn_s = quantum_s * len(groups) * parts[number]
+    settings = {**{job.id: _TURN_WEIGHT for job in trainings}, **beside.settings}
+    queue, note = beside.queue, "no job is paused: the trainings fit the CPUs together"
+    if len(groups) > 1:
+        queue = due_in_time(host, trainings, queue)
+        note = f"{len(groups)} groups take turns; the group whose turn it is has the CPUs to itself"
+        turns = _turns(host, groups)
+        settings |= turns
+        notes |= {key: f"{turn['turn_s']:g} s of every cycle" for key, turn in turns.items()}
+    return host.realisation(note, settings=settings, notes=notes, queue=queue)
+
+
+def _turns(host: SharedHost, groups: list[list[Job]]) -> dict[str, Settings]:
+    """Return the settings of groups that take turns."""
+    quantum_s, settings = host.choice.quantum_s, dict[str, Settings]()
+    late = urgent_runs(host, [job for group in groups for job in group])
+    for number, (group, part) in enumerate(zip(groups, _parts(host, groups, late), strict=True)):
         explores = any(job.id in host.exploring for job in group)
         explore_s = host.choice.queue.explore if explores else 0.0  # it may start on one thread
-        turn_s = round(max(SHORTEST_TURN * quantum_s, turn_s, explore_s), 3)
-        for job in group:
-            settings[job.id] = {**weights[job.id], "group": number, "turn_s": turn_s}
-            notes[job.id] = f"{turn_s:g} s of every cycle"
-    note = f"{len(groups)} groups take turns; the group whose turn it is has the CPUs to itself"
-    return host.realisation(note, settings=settings, notes=notes, queue=queue)
+        turn_s = max(SHORTEST_TURN * quantum_s, quantum_s * len(groups) * part, explore_s)
+        for key, weight in first_weights(host, groups, group).items():
+            settings[key] = {**weight, "group": number, "turn_s": round(turn_s, 3)}
+    return settings
 
 
 def _queue_beside(host: SharedHost, doubtful: Sequence[Job], groups: int) -> Realisation:

@@ -1,12 +1,11 @@
 """Quotas that nobody has asked for: they leave no CPU idle that a job could use."""
 
 import pytest
-from helpers.shared_hosts import host, job
+from helpers.shared_hosts import host, job, realised
 from hypothesis import given
 from hypothesis import strategies as st
 
 from dltools.plan.realisation.mode import Mode, ModeChoice
-from dltools.plan.realisation.realise import realise
 from dltools.plan.signals.in_force import Owner
 
 FILLED = ModeChoice(Mode.QUOTA, "", fills=True)
@@ -22,7 +21,7 @@ def quotas(
     for one in jobs:
         if limit := (owners or {}).get(one.name):
             one.owner = Owner(cpus=limit, is_known=True)
-    found = realise(FILLED, host(*jobs, cpus=cpus, shares=shares))
+    found = realised(FILLED, host(*jobs, cpus=cpus, shares=shares))
     return {key: setting.get("cpus") for key, setting in found.settings.items()}
 
 

@@ -1,12 +1,11 @@
 """The mode that suits a host."""
 
 import pytest
-from helpers.shared_hosts import host, job
+from helpers.shared_hosts import host, job, realised
 
 from dltools.plan.policy.interface import HostState
 from dltools.plan.realisation.arrangement import Outlook, choose_mode
 from dltools.plan.realisation.mode import Mode, ModeChoice, RealisationOptions
-from dltools.plan.realisation.realise import realise
 from dltools.plan.signals.container_history import ContainerHistory
 from dltools.plan.signals.paces import Mark, Pace
 
@@ -68,7 +67,7 @@ def test_an_order_that_puts_the_longest_first_is_not_taken() -> None:
     found = host(*jobs, cpus=1.0, shares={"c": 0.9, "b": 0.08, "a": 0.02})
     choice = mode_of(RealisationOptions(), found)
     assert (choice.mode, choice.is_even) == (Mode.WEIGHT, True)
-    assert {one["weight"] for one in realise(choice, found).settings.values()} == {1024.0}
+    assert {one["weight"] for one in realised(choice, found).settings.values()} == {1024.0}
 
 
 def test_where_no_order_wins_threads_that_may_spin_take_turns_as_equals() -> None:
@@ -76,7 +75,7 @@ def test_where_no_order_wins_threads_that_may_spin_take_turns_as_equals() -> Non
     found = host(*jobs, shares=dict.fromkeys("abc", 1 / 3))
     choice = mode_of(RealisationOptions(), found)
     assert (choice.mode, choice.are_equal) == (Mode.PRIORITY, True)
-    weights = [one["weight"] for one in realise(choice, found).settings.values()]
+    weights = [one["weight"] for one in realised(choice, found).settings.values()]
     assert sorted(weights) == [2.0, 10.0, 1024.0]
 
 

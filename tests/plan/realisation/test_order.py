@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 import pytest
-from helpers.shared_hosts import first_jobs, host, job, played, settings_of
+from helpers.shared_hosts import first_jobs, host, job, played, realised, settings_of
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -23,7 +23,6 @@ from dltools.plan.realisation.order import (
     standings,
 )
 from dltools.plan.realisation.queue_positions import Queue
-from dltools.plan.realisation.realise import realise
 from dltools.plan.realisation.shared_host import SharedHost
 from dltools.plan.signals.container_history import ContainerHistory
 from dltools.plan.signals.in_force import Member, Membership, Owner
@@ -259,7 +258,7 @@ def test_who_bears_no_long_wait_says_so() -> None:
 def test_rotate_packs_groups_and_gives_turns_by_shares() -> None:
     jobs = [job("a", 2), job("b", 1), job("c", 1)]
     shares = {"a": 0.75, "b": 0.2, "c": 0.05}
-    found = realise(ModeChoice(Mode.ROTATE, "", 2.0), host(*jobs, shares=shares))
+    found = realised(ModeChoice(Mode.ROTATE, "", 2.0), host(*jobs, shares=shares))
     assert turns(found.settings) == {"a": (0, 3.0), "b": (1, 1.0), "c": (1, 1.0)}
     assert {one["weight"] for one in found.settings.values()} == {1024}
 
@@ -276,11 +275,11 @@ def test_a_job_that_ends_in_time_waits_for_shorter_ones() -> None:
     jobs = [lasting("a", 20), lasting("b", 100)]
     found = host(*jobs, shares={"a": 0.999, "b": 0.001})
     dues = {jobs[1].run_id: Due(1_545.0, 0.5), jobs[0].run_id: Due(2_945.0, 0.5)}
-    given = realise(ModeChoice(Mode.ROTATE, ""), found, dues=dues)
+    given = realised(ModeChoice(Mode.ROTATE, ""), found, dues=dues)
     assert given.settings["b"]["turn_s"] == 0.8
     assert given.queue.due == pytest.approx(1_545 * MICRO, rel=1e-3)
     dues[jobs[1].run_id] = Due(0.0, 0.5)
-    late = realise(ModeChoice(Mode.ROTATE, ""), found, dues=dues)
+    late = realised(ModeChoice(Mode.ROTATE, ""), found, dues=dues)
     assert [late.settings[name]["turn_s"] for name in "ab"] == [0.8, 16.0]
 
 
@@ -317,7 +316,7 @@ def test_silent_trainings_queue_by_weights_beside_the_turns() -> None:
     # Two groups take turns. Three silent ones: one at a time beside them, as much as all had.
     known = host(job("a", 2), job("b", 2), shares={"a": 0.5, "b": 0.5})
     three = [silent(name) for name in ("s", "t", "u")]
-    found = realise(ModeChoice(Mode.ROTATE, ""), known, silent=three)
+    found = realised(ModeChoice(Mode.ROTATE, ""), known, silent=three, competing=three)
     assert [found.settings[key]["weight"] for key in "stu"] == [1024.0, 10.0, 2.0]
     assert [found.settings[key]["group"] for key in "ab"] == [0, 1]
     assert found.notes["t"].startswith("competes all the same; never paused before it reports")
@@ -325,14 +324,15 @@ def test_silent_trainings_queue_by_weights_beside_the_turns() -> None:
     first = set()
     for seconds in range(0, 40, 5):
         choice, now = ModeChoice(Mode.ROTATE, ""), seconds * MICRO
-        found = realise(choice, known, silent=three, queue=found.queue, now=now)
+        found = realised(choice, known, silent=three, competing=three, queue=found.queue, now=now)
         first |= {key for key in "stu" if found.settings[key]["weight"] == 1024.0}
     assert first == {"s", "t", "u"}
 
 
 def test_a_single_silent_training_gets_an_equal_part_beside_the_turns() -> None:
     known = host(job("a", 2), job("b", 2), shares={"a": 0.5, "b": 0.5})
-    found = realise(ModeChoice(Mode.ROTATE, ""), known, silent=[silent("s")])
+    one = [silent("s")]
+    found = realised(ModeChoice(Mode.ROTATE, ""), known, silent=one, competing=one)
     assert found.settings["s"] == {"weight": 512.0}
 
 
@@ -340,5 +340,5 @@ def test_a_job_that_waited_by_weights_gets_its_weight_back_for_its_turn() -> Non
     jobs = [job("a", 2), job("b", 2)]
     for one, weight in zip(jobs, (1024.0, 2.0), strict=True):
         one.in_force = one.in_force._replace(limits={"weight": weight})
-    found = realise(ModeChoice(Mode.ROTATE, ""), host(*jobs, shares={"a": 0.5, "b": 0.5}))
+    found = realised(ModeChoice(Mode.ROTATE, ""), host(*jobs, shares={"a": 0.5, "b": 0.5}))
     assert found.settings["b"] == {"weight": 1024, "group": 1, "turn_s": 8.0}

@@ -18,7 +18,7 @@ from helpers.observed_rows import (
     sets,
 )
 from helpers.recorded_hosts import A, begin, new, read
-from helpers.shared_hosts import host, job, settings_of
+from helpers.shared_hosts import host, job, realised, settings_of
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -27,7 +27,6 @@ from dltools.observations.table import Row
 from dltools.plan.policy.interface import Allocation, HostState
 from dltools.plan.realisation.mode import Mode, ModeChoice, QueueParameters
 from dltools.plan.realisation.queue_positions import Queue
-from dltools.plan.realisation.realise import realise
 from dltools.plan.signals.busy_threads import needed_cpus
 from dltools.plan.signals.container_history import ContainerHistory
 from dltools.plan.signals.in_force import Owner, limits_of
@@ -50,11 +49,11 @@ def test_a_quota_is_the_owner_s_at_most() -> None:
         "c": {"cpus": 0.5},
         "d": {"cpus": None},
     }
-    made = realise(ModeChoice(Mode.QUOTA, ""), found)
+    made = realised(ModeChoice(Mode.QUOTA, ""), found)
     assert "sum to 3.2 of 2 CPUs" in made.note
     assert made.notes["c"] == "its owner asked for 0.5 CPUs at most"
     assert not made.notes.get("b")
-    free = realise(ModeChoice(Mode.QUOTA, "", queue=IGNORE), found)
+    free = realised(ModeChoice(Mode.QUOTA, "", queue=IGNORE), found)
     assert [free.settings[name]["cpus"] for name in "abcd"] == [1.2, 0.2, None, None]
     assert "sum to 5.4 of 2 CPUs" in free.note
 
@@ -67,14 +66,14 @@ def test_weights_are_multiplied_by_the_owner_s() -> None:
         "b": {"weight": 512},
         "c": {"weight": 1024},
     }
-    even = realise(ModeChoice(Mode.WEIGHT, "", is_even=True), equal).settings
+    even = realised(ModeChoice(Mode.WEIGHT, "", is_even=True), equal).settings
     assert [even[name]["weight"] for name in "abc"] == [2048, 512, 1024]
-    free = realise(ModeChoice(Mode.WEIGHT, "", queue=IGNORE), equal).settings
+    free = realised(ModeChoice(Mode.WEIGHT, "", queue=IGNORE), equal).settings
     assert [free[name]["weight"] for name in "abc"] == [1024, 1024, 1024]
 
 
 def weights_of(mode: Mode, *jobs: ContainerHistory, **shares: float) -> dict[str, float]:
-    made = realise(ModeChoice(mode, ""), host(*jobs, shares={**shares}))
+    made = realised(ModeChoice(mode, ""), host(*jobs, shares={**shares}))
     return {name: one["weight"] for name, one in made.settings.items()}
 
 
@@ -83,7 +82,7 @@ def test_who_asked_for_more_never_waits_behind_who_asked_for_less(mode) -> None:
     """4096 beside 100, whatever the policy says: as under Docker alone."""
     jobs = owned("a", 2, ratio=4.0), owned("b", 2, ratio=100 / 1024)
     assert weights_of(mode, *jobs, a=0.1, b=0.9) == {"a": 4096.0, "b": 100.0}
-    made = realise(ModeChoice(mode, ""), host(*jobs, shares={"a": 0.1, "b": 0.9}))
+    made = realised(ModeChoice(mode, ""), host(*jobs, shares={"a": 0.1, "b": 0.9}))
     assert not any("turn_s" in one for one in made.settings.values())
     assert made.note.endswith("a queue for each of 2 weights that owners asked for")
     assert made.notes["a"].endswith("its owner asked for a weight of 4096")
@@ -120,7 +119,7 @@ def test_shares_become_weights_among_those_who_asked_for_the_same() -> None:
 def test_who_asked_for_more_has_the_larger_quota() -> None:
     jobs = owned("a", ratio=4.0), owned("b", ratio=2.0), owned("c")
     found = host(*jobs, shares={"a": 0.1, "b": 0.2, "c": 0.15})
-    made = realise(ModeChoice(Mode.QUOTA, ""), found).settings
+    made = realised(ModeChoice(Mode.QUOTA, ""), found).settings
     assert [made[name]["cpus"] for name in "abc"] == [1.2, 0.6, 0.3]
 
 
@@ -136,7 +135,7 @@ def test_who_asked_for_more_has_the_larger_quota() -> None:
 def test_a_restarted_container_gets_back_what_its_owner_asked_for(mode, setting, cpus) -> None:
     again = ContainerHistory("again", "again", 0, managed=True)
     again.owner = Owner(0.5, 2.0, "1")
-    found = realise(ModeChoice(mode, ""), host(cpus=cpus), (), (again,))
+    found = realised(ModeChoice(mode, ""), host(cpus=cpus), silent=(again,))
     assert found.settings["again"] == setting
 
 
@@ -180,7 +179,7 @@ def test_no_job_gets_more_than_its_owner_asked_for(asked, silent, cpus, mode, is
     shares: dict[str, float | None] = {str(at): share for at, (_, _, share) in enumerate(asked)}
     state: HostState = host(*jobs, cpus=float(cpus), shares=shares)
     choice = ModeChoice(mode, "", is_mild=is_mild)
-    found = realise(choice, state, (), others, silent=others)
+    found = realised(choice, state, silent=others, competing=others)
     for one in (*jobs, *others):
         setting = found.settings.get(one.id, {})
         if "cpus" in setting and one.owner.cpus is not None:
@@ -228,7 +227,7 @@ def test_weights_in_force_keep_the_order_of_owners(
     queue, now = Queue(), 0
     for seconds in (0, *later):
         now += seconds * 1_000_000
-        found = realise(choice, state, queue=queue, now=now)
+        found = realised(choice, state, queue=queue, now=now)
         queue = found.queue
         set_ = [found.settings[one.id]["weight"] for one in jobs]
         pairs = itertools.product(zip(asked, set_, strict=True), repeat=2)

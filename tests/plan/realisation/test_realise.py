@@ -1,11 +1,10 @@
 """What all modes do alike."""
 
 import pytest
-from helpers.shared_hosts import first_jobs, host, job, settings_of
+from helpers.shared_hosts import first_jobs, host, job, realised, settings_of
 
 from dltools.plan.policy.interface import Allocation, HostState
 from dltools.plan.realisation.mode import Mode, ModeChoice
-from dltools.plan.realisation.realise import realise
 from dltools.plan.signals.container_history import ContainerHistory
 from dltools.plan.signals.in_force import InForce, Owner
 from dltools.plan.signals.resource_use import CpuDemand
@@ -40,11 +39,11 @@ def test_a_restarted_container_gets_the_defaults(mode, setting) -> None:
     again = ContainerHistory("again", "again", 0, managed=True)
     other = ContainerHistory("other", "other", 0, in_force=InForce({"weight": 512.0}))
     two = host(job("a"), job("b"), shares={"a": 0.5, "b": 0.5})
-    found = realise(ModeChoice(mode, ""), two, (), (again, other))
+    found = realised(ModeChoice(mode, ""), two, silent=(again, other))
     assert found.settings.get("again") == setting
     assert "other" not in found.settings
     # The same where no other job runs.
-    assert realise(ModeChoice(mode, ""), host(), (), (again,)).settings.get("again") == setting
+    assert realised(ModeChoice(mode, ""), host(), silent=(again,)).settings.get("again") == setting
 
 
 def test_a_container_without_progress_and_with_the_weight_of_a_waiting_job_gets_the_default() -> (
@@ -52,10 +51,10 @@ def test_a_container_without_progress_and_with_the_weight_of_a_waiting_job_gets_
 ):
     left = ContainerHistory("left", "left", 0, in_force=InForce({"weight": 2.0}))
     acting = host(job("a"), shares={"a": 1.0})
-    found = realise(ModeChoice(Mode.PRIORITY, ""), acting, without_progress=(left,))
+    found = realised(ModeChoice(Mode.PRIORITY, ""), acting, silent=(left,))
     assert found.settings["left"] == {"weight": 1024}
     idle = host(job("a"), shares={"a": None})
-    assert realise(ModeChoice(Mode.PRIORITY, ""), idle, without_progress=(left,)).settings == {}
+    assert realised(ModeChoice(Mode.PRIORITY, ""), idle, silent=(left,)).settings == {}
 
 
 @pytest.mark.parametrize("mode", Mode)
@@ -69,7 +68,9 @@ def test_an_idle_job_holds_no_place(mode) -> None:
     jobs = [job(name, 2) for name in ("a", "b", "c")]
     asleep = jobs[0]
     asleep.use.cpu, asleep.use.samples = CpuDemand(quiet_since=0), [(9_000_000, 1.0)]
-    found = realise(ModeChoice(mode, ""), host(*jobs, cpus=2.0, shares=dict.fromkeys("abc", 1 / 3)))
+    found = realised(
+        ModeChoice(mode, ""), host(*jobs, cpus=2.0, shares=dict.fromkeys("abc", 1 / 3))
+    )
     assert found.settings.get("a") == {"weight": 1024}
     assert found.notes["a"] == "uses next to no CPU: holds no place"
     others = [found.settings[name] for name in ("b", "c")]
@@ -79,7 +80,7 @@ def test_an_idle_job_holds_no_place(mode) -> None:
 def test_a_job_that_is_not_understood_gets_turns_as_long_as_the_others() -> None:
     jobs = tuple(job(name, 2) for name in ("known", "silent"))
     found = HostState("h", 2.0, jobs[:1], {"known": Allocation(1.0, "-", "")})
-    given = realise(ModeChoice(Mode.ROTATE, ""), found, (), jobs[1:], silent=jobs[1:])
+    given = realised(ModeChoice(Mode.ROTATE, ""), found, silent=jobs[1:], competing=jobs[1:])
     lengths = {name: given.settings[name]["turn_s"] for name in ("known", "silent")}
     assert lengths == {"known": 8.0, "silent": 8.0}
 
@@ -89,7 +90,7 @@ def test_a_group_has_turns_by_what_its_members_can_use() -> None:
     small.owner = Owner(cpus=0.5)
     shares = dict.fromkeys(("wide", "small", "other"), 1 / 3)
     found = host(wide, small, other, cpus=2.0, shares=shares)
-    given = realise(ModeChoice(Mode.ROTATE, ""), found).settings
+    given = realised(ModeChoice(Mode.ROTATE, ""), found).settings
     assert given["other"]["group"] == given["small"]["group"] != given["wide"]["group"]
     # Least squares: 2 * (2/3 + 0.5/3) / (4 + 0.25) of the time against 1/3.
     part = 2 * (2.5 / 3) / 4.25
@@ -102,7 +103,7 @@ def test_weights_are_compared_under_one_cgroup_alone(mode) -> None:
     for one, parent in zip(jobs, ("/docker", "/docker", "/batch", None), strict=True):
         one.in_force = one.in_force._replace(cgroup_parent=parent)
     shares = {"a": 0.5, "b": 0.3, "c": 0.1, "d": 0.1}
-    found = realise(ModeChoice(mode, ""), host(*jobs, shares=shares))
+    found = realised(ModeChoice(mode, ""), host(*jobs, shares=shares))
     assert found.settings["c"] == {"weight": 1024}
     assert found.notes["c"] == "under /batch, others under /docker: weights do not compare"
     if mode is Mode.PRIORITY:
@@ -114,7 +115,7 @@ def test_quotas_and_turns_hold_under_any_cgroup(mode) -> None:
     jobs = [job(name, 2) for name in "ab"]
     jobs[0].in_force = InForce(cgroup_parent="/docker")
     jobs[1].in_force = InForce(cgroup_parent="/batch")
-    found = realise(ModeChoice(mode, ""), host(*jobs, shares={"a": 0.5, "b": 0.5}))
+    found = realised(ModeChoice(mode, ""), host(*jobs, shares={"a": 0.5, "b": 0.5}))
     assert found.settings.keys() == {"a", "b"}
     assert len({tuple(one) for one in found.settings.values()}) == 1
 

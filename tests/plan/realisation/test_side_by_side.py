@@ -3,12 +3,11 @@
 from dataclasses import replace
 
 import pytest
-from helpers.shared_hosts import host, job, settings_of
+from helpers.shared_hosts import host, job, realised, settings_of
 
 from dltools.plan.forecast.promise import Due
 from dltools.plan.realisation.mode import Mode, ModeChoice
 from dltools.plan.realisation.queue_positions import Queue, QueuePosition
-from dltools.plan.realisation.realise import realise
 
 
 def test_a_share_becomes_a_quota_and_a_share_of_1_none() -> None:
@@ -18,7 +17,7 @@ def test_a_share_becomes_a_quota_and_a_share_of_1_none() -> None:
         "b": {"cpus": None},
         "c": {"cpus": 0.01},
     }
-    assert "sum to 2.51 of 2 CPUs" in realise(ModeChoice(Mode.QUOTA, ""), found).note
+    assert "sum to 2.51 of 2 CPUs" in realised(ModeChoice(Mode.QUOTA, ""), found).note
 
 
 def test_no_quota_is_zero_on_the_smallest_host() -> None:
@@ -37,7 +36,7 @@ def test_a_job_of_low_weight_gets_a_turn_too() -> None:
     for now, wait_s in ((0, 3.0), (3, 0.0), (5, 9.0), (8, 6.0)):
         dues = {jobs[1].run_id: Due(wait_s, 0.5)}
         choice = ModeChoice(Mode.WEIGHT, "")
-        made = realise(choice, found, queue=queue, now=now * 1_000_000, dues=dues)
+        made = realised(choice, found, queue=queue, now=now * 1_000_000, dues=dues)
         queue = made.queue
         weights.append(made.settings["b"]["weight"])
     # A turn of 5 s, less a twentieth: from 3 to 7.75 s.
@@ -59,7 +58,7 @@ def test_an_order_that_ends_pays_back_whom_it_has_held_back_too_long(
 ) -> None:
     a, b = job("a"), job("b")
     first, waits = {a.run_id: QueuePosition(True, 0)}, {b.run_id: QueuePosition(False, 0)}
-    found = realise(
+    found = realised(
         ModeChoice(Mode.WEIGHT, "", is_even=True),
         replace(host(a, b, shares={"a": 0.9, "b": 0.1}), others=others),
         queue=Queue(first | waits) if ordered else Queue(),
