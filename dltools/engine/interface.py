@@ -248,7 +248,8 @@ class Container:
     """All that the engine has said."""
 
     cgroup_path: str = ""
-    """That of its cgroup, "" where the path holds its id."""
+    """The path of its cgroup, where no engine keeps a record of it: all of its limits are in the
+    cgroup's files. "" where an engine knows the container, and its id is in the path."""
 
     @property
     def origin(self) -> str:

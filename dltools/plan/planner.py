@@ -103,16 +103,19 @@ class Planner:
         self._last_run: int | None = None
         self._pending = arrow_schema().empty_table().select(list(SAMPLE_COLUMNS))
         if saved:
-            saved_state = state.load(saved, policy.name)
-            self._newest = self._last_run = saved_state.newest
-            self._pending = saved_state.pending_rows().select(list(SAMPLE_COLUMNS))
-            self._rounds.memory = saved_state.memory
-            self.hosts = RecordedHosts(dict(saved_state.hosts))
-            for recorded_host in saved_state.hosts.values():
-                recorded_host.requirements = self._rounds.requirements
-                recorded_host.history.has_servers = recorded_host.requirements.servers
-                for key, _, text in recorded_host.layout.containers():
-                    self._introduce(recorded_host.history.containers[key], text)
+            self._go_on(state.load(saved, policy.name))
+
+    def _go_on(self, saved: state.SavedState) -> None:
+        """Go on from an earlier plan."""
+        self._newest = self._last_run = saved.newest
+        self._pending = saved.pending_rows().select(list(SAMPLE_COLUMNS))
+        self._rounds.memory = saved.memory
+        self.hosts = RecordedHosts(dict(saved.hosts))
+        for host in saved.hosts.values():
+            host.requirements = self._rounds.requirements
+            host.history.has_servers = host.requirements.servers
+            for key, _, text in host.layout.containers():
+                self._introduce(host.history.containers[key], text)
 
     def add(self, table: pa.Table, *, all_complete: bool = False) -> None:
         """Add rows, sorted by time; earlier samples are complete as later ones begin, the last ones
@@ -149,25 +152,20 @@ class Planner:
         state: bool = True,
         is_single: bool = False,
     ) -> Plan:
-        """Return the plan for the newest samples, also the pending ones unless told otherwise, with
-        or without the state.
-
-        `input_` says what was read; the plan repeats it. A single plan is the only one of its run:
-        it is good for three intervals between runs, and mild where no next run is known.
-        """
+        """Return the plan for the newest samples, also the pending ones unless told otherwise.
+        `input_`: what was read. A single plan is the only one of its run: it is good for three
+        intervals between runs, and mild where no next run is known."""
         lease_s = self._lease_s() if is_single else None
         is_lasting = is_single and lease_s is None
         decided = self._decided(pending=pending, is_lasting=is_lasting)
-        requirements, parameters = self._rounds.requirements, self._rounds.parameters
-        waits = [host.wait_s(requirements) for host in decided.hosts if host.sampled_at is not None]
-        delays = [wait for wait in waits if wait is not None]
+        parameters = dataclasses.asdict(self._rounds.parameters)
         ids = sorted(decision.container_id for decision in decided.decisions)
         return Plan(
             policy=self._rounds.policy.name,
             at=self._at(pending=pending),
-            params={**dataclasses.asdict(parameters), **decisions.modes(decided.realised)},
+            params={**parameters, **decisions.modes(decided.realised)},
             input=input_,
-            next_s=round(min(delays), 6) if delays else None,
+            next_s=self._next_s(decided.hosts),
             actions=decided.actions,
             state=self._state(is_lasting=is_lasting) if state else {},
             gain=decisions.gain(decided.hosts),
@@ -176,6 +174,12 @@ class Planner:
             covers=tuple(ids) if is_single else None,
             nothing=decided.nothing,
         )
+
+    def _next_s(self, hosts: Sequence[HostHistory]) -> float | None:
+        """Return in how many seconds the next round is due, None where time brings none."""
+        required = self._rounds.requirements
+        waits = [host.wait_s(required) for host in hosts if host.sampled_at is not None]
+        return min((round(wait, 6) for wait in waits if wait is not None), default=None)
 
     def explain(self, *, pending: bool = True, is_single: bool = False) -> Explanation:
         """Return the newest decisions for people; those of a single plan, where `is_single`."""

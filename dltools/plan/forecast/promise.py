@@ -90,6 +90,14 @@ class Imagined(NamedTuple):
         """The CPU seconds that it still needs here; as many as it has had, if unknown."""
         return max(_EPSILON, self.attained if self.total is None else self.total - self.attained)
 
+    def ended_by(self, now: int, rate: float) -> tuple[Imagined, float]:
+        """Return it as one that has ended there, if it has had all that it needs and more, with so
+        many CPUs at last; and how long ago that was (s)."""
+        if self.ended is not None or self.total is None or self.had < self.total:
+            return self, 0.0
+        over_s = min((self.had - self.total) / max(rate, _EPSILON), (now - self.arrived) / MICRO)
+        return self._replace(had=self.total, ended=now - round(over_s * MICRO)), over_s
+
     def rate(self, parts: Mapping[float, float]) -> float:
         """Return how many CPUs it has, where each container that can use so many has these."""
         return self.containers * parts.get(self.each, 0.0)
@@ -133,10 +141,7 @@ class DockerAlone:
         self, now: int, jobs: Sequence[Job], cpus: float, idle_s: float | None = None
     ) -> DockerAlone:
         """Return it at a later time, with the jobs that run on the real host then. It begins anew
-        when these have all ended. `idle_s`: the CPU seconds that nobody has used there since; with
-        those that the jobs have used they are what the jobs have here. What starts and ends
-        containers, and what a job uses after it was seen last, is nobody's.
-        """
+        when these have all ended. `idle_s`: the CPU seconds that nobody has used there since."""
         if not jobs:
             return DockerAlone()
         before = self if self.jobs else DockerAlone(now, min(job.arrived for job in jobs))
@@ -148,14 +153,8 @@ class DockerAlone:
         seen = {job.run_id: job for job in jobs}
         by_run, late_s = {}, 0.0
         for key, (had, rate) in before._later(span, cpus).items():
-            old = before.jobs[key]
-            twin = _seen(old, seen.get(key), had, span)
-            if old.ended is None and twin.total is not None and twin.had >= twin.total:
-                over_s = (twin.had - twin.total) / max(rate, _EPSILON)
-                over_s = min(over_s, (now - old.arrived) / MICRO)
-                late_s += over_s
-                ended = now - round(over_s * MICRO)
-                twin = twin._replace(had=twin.total, ended=ended)
+            twin, over_s = _seen(before.jobs[key], seen.get(key), had, span).ended_by(now, rate)
+            late_s += over_s
             if twin.is_here or twin.ended is None:
                 by_run[key] = twin
         jobs_on_docker = sum(old.ended is None for old in before.jobs.values())
@@ -164,13 +163,9 @@ class DockerAlone:
             if key not in by_run:
                 new = Imagined(job.arrived, 0.0, job.use.attained, job.use.attained)
                 by_run[key] = _seen(new, job, job.use.attained, 0.0)
-        return DockerAlone(
-            now,
-            before.since,
-            by_run,
-            before.saved_s + (jobs_on_docker - jobs_here) * span - late_s,
-            before.there_s + jobs_on_docker * span - late_s,
-        )
+        saved_s = before.saved_s + (jobs_on_docker - jobs_here) * span - late_s
+        there_s = before.there_s + jobs_on_docker * span - late_s
+        return DockerAlone(now, before.since, by_run, saved_s, there_s)
 
     def _later(self, span: float, cpus: float) -> dict[str, tuple[float, float]]:
         """Return by run what each job has had there after so many seconds, and how many CPUs it had
@@ -227,12 +222,9 @@ class DockerAlone:
     def dues(
         self, now: int, cpus: float, latest: float = LATEST, *, is_order: bool = True
     ) -> dict[str, Due]:
-        """Return until when each job can wait here from a time on, by run: one of known length so
-        that it ends in time, any other so that it ends in time if it ends soon: it has as much
-        `latest` times later than it has had it there, both from its arrival. Where jobs run in
-        order (`is_order`), the last ends sooner, and who would wait for nobody there waits for
-        nobody here; by shares all are told apart.
-        """
+        """Return until when each job can wait here from a time on, by run, so that it ends in time.
+        Where jobs run in order (`is_order`), the last ends sooner, and who would wait for nobody
+        there waits for nobody here."""
         here = {key: job for key, job in self.jobs.items() if job.is_here}
         is_known = any(job.total is not None for job in here.values())
         running = [key for key, job in self.jobs.items() if job.ended is None]

@@ -246,8 +246,7 @@ def _may_be_paused(host: HostHistory, job: ContainerHistory) -> bool:
     return (
         given is not None
         and given.share is not None
-        and not job.membership.lacks_members
-        and job.membership.job not in host.jobs_elsewhere
+        and not job.membership.is_spread(host.jobs_elsewhere)
         and job.may_be_paused
         and not is_serving(job)
     )

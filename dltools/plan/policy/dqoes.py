@@ -117,28 +117,18 @@ class Dqoes:
         if models and waiting:
             left = (1 - min(room, math.fsum(shares.values()))) / len(waiting)
             left = max(_least_of_waiting(host), _left(left, host.previous, waiting, models))
-            allocations |= {
-                job.id: Allocation(left, "-", _LEFT, unlimited=is_free) for job in waiting
-            }
+            trains = Allocation(left, "-", _LEFT, unlimited=is_free)
+            allocations |= {job.id: trains for job in waiting}
         for model in models:
             share = shares[model.job.id]
-            signal = "" if model.latency is None else f"{model.metric} {model.latency:.3g}"
-            allocations[model.job.id] = Allocation(
-                share,
-                model.job_class,
-                _reason(model, share, note),
-                signal,
-                unlimited=is_free,
-                factor=None if model.latency is None else model.latency / model.target,
-            )
-        before = {
-            key: allocation.job_class for key, allocation in host.previous.items() if key in classes
-        }
-        left = any(old == SATISFIED != classes[key] for key, old in before.items())
+            allocations[model.job.id] = _allocation(model, share, note, is_free=is_free)
+        before = {key: given.job_class for key, given in host.previous.items() if key in classes}
         moved = any(abs(shares[m.job.id] - m.share) > 1e-12 for m in models)
-        interval_change = IntervalChange.RESET if left else IntervalChange.KEEP
         is_settled = not waiting or UNDER not in classes.values()
-        if models and before == classes and not moved and is_settled:
+        interval_change = IntervalChange.KEEP
+        if any(old == SATISFIED != classes[key] for key, old in before.items()):
+            interval_change = IntervalChange.RESET
+        elif models and before == classes and not moved and is_settled:
             interval_change = IntervalChange.DOUBLE
         return Decision(allocations, state, interval_change, gain=_gain(models, note))
 
@@ -293,6 +283,14 @@ def _why_left_alone(job: Job) -> str:
     return f"no {metric} yet, only {reported}: left alone until it reports one"
 
 
+def _allocation(model: Model, share: float, note: str, *, is_free: bool) -> Allocation:
+    signal, factor = "", None
+    if model.latency is not None:
+        signal, factor = f"{model.metric} {model.latency:.3g}", model.latency / model.target
+    why = (model.job_class, _reason(model, share, note), signal)
+    return Allocation(share, *why, unlimited=is_free, factor=factor)
+
+
 def _reason(model: Model, share: float, note: str) -> str:
     if model.latency is None:
         return f"no {model.metric} in the last interval: share kept"
@@ -369,16 +367,11 @@ class NewShares(NamedTuple):
 
 
 def direct_shares(models: Sequence[Model], alpha: float, room: float = 1.0) -> NewShares:
-    """Give each model the share that it needs (ours).
+    """Give each model the share that it needs (ours), of the part `room` of the host.
 
-    `room`: the part of the host that is theirs. If the needs sum to at most 1 + `alpha` of it, all
-    are scaled to fit: each model misses its target by alpha at most. If they sum to more, the
-    smallest needs are met first, so that as many models as possible meet their targets; the others
-    share the rest in proportion to their needs. No model gets less than a tenth of an equal share.
-    If all shares would nearly stay, none changes.
-
-    Weights bring small models more than their part (measured: 0.85 of the response time, where
-    large ones had 1.05), so where all targets can be met, shares follow what the last ones brought.
+    If the needs sum to at most 1 + `alpha` of it, all are scaled to fit. If they sum to more, the
+    smallest needs are met first, and the others share the rest in proportion to their needs. No
+    model gets less than a tenth of an equal share. If all shares would nearly stay, none changes.
     """
     if not models:
         return NewShares({})
@@ -405,7 +398,11 @@ def direct_shares(models: Sequence[Model], alpha: float, room: float = 1.0) -> N
 
 
 def _corrected(model: Model, need: float) -> float:
-    """Return the share of a model that needs so much: the last one, changed by what it brought."""
+    """Return the share of a model that needs so much: the last one, changed by what it brought.
+
+    Weights bring small models more than their part (measured: 0.85 of the response time, where
+    large ones had 1.05).
+    """
     change = (model.latency or 0.0) / model.target
     if 1 / _FAR < change < _FAR:
         change = math.sqrt(change)

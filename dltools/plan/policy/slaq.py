@@ -53,22 +53,20 @@ class Slaq:
         if quality:
             jobs = [job for job in host.jobs if job.id in quality]
             total = sum(shares[job.id] for job in jobs)
-            shares |= _greedy(jobs, quality, total, budget, host.cpus, parameters.floor)
+            shares |= _greedy(jobs, quality, total, host.cpus, parameters.floor)
         allocations = {}
         for job in host.jobs:
-            share, ahead = shares[job.id], quality.get(job.id)
+            share, ahead, seen = shares[job.id], quality.get(job.id), shown[job.id]
             if ahead is None:
-                why = shown[job.id].note or why_flat(shown[job.id].metric)
+                why = seen.note or why_flat(seen.metric)
                 allocations[job.id] = Allocation(share, "-", why, unlimited=True)
                 continue
-            gain = ahead(share * budget)
+            gain = ahead(share)
             effort = f"{share * budget:.3g} {job.use.effort_unit}"
-            metric = shown[job.id].metric
-            note = f"{metric} improves by {gain:.2%} of its change so far in {effort}"
-            if shown[job.id].has_diverged:
-                note = shown[job.id].note
+            note = f"{seen.metric} improves by {gain:.2%} of its change so far in {effort}"
+            note = seen.note if seen.has_diverged else note
             attained = f"{job.use.effort:.3g} {job.use.effort_unit} attained"
-            rank = int(ahead(budget) < _NO_GAIN)
+            rank = int(ahead(1.0) < _NO_GAIN)
             allocations[job.id] = Allocation(share, "-", note, attained, note, rank=rank)
         return Decision(allocations, state, gain=_gain(len(quality), n))
 
@@ -83,12 +81,13 @@ _NO_GAIN = 1e-3
 so far with the whole host for an interval (ours)."""
 
 Quality = Callable[[float], float]
-"""Maps an effort to the gain of a job's metric, as a fraction of its change so far."""
+"""Maps a share of the host to the gain of a job's metric until the next round, as a fraction of its
+change so far."""
 
 
 def _quality(job: Job, shown: Evidence, budget: float) -> Quality | None:
-    """Return a function from an effort to a job's gain, None where the curve is unknown. `budget`
-    is the effort that the whole host gives until the next round."""
+    """Return what a job gains by a share, None where the curve is unknown. `budget` is the effort
+    that the whole host gives until the next round."""
     curve = shown.curve
     if shown.has_diverged:
         return lambda _: 0.0
@@ -97,36 +96,30 @@ def _quality(job: Job, shown: Evidence, budget: float) -> Quality | None:
     begin, now = curve.soon(curve.first), curve.soon(job.use.effort)
     way, sign = abs(now - begin), 1 if now > begin else -1
 
-    def gained(seconds: float) -> float:
-        return max(0.0, sign * (curve.soon(job.use.effort + seconds) - now) / way) if way else 0.0
+    def gained(share: float) -> float:
+        then = curve.soon(job.use.effort + share * budget)
+        return max(0.0, sign * (then - now) / way) if way else 0.0
 
-    return None if shown.fluctuates and gained(budget) < _NO_GAIN else gained
+    return None if shown.fluctuates and gained(1.0) < _NO_GAIN else gained
 
 
 def _greedy(
-    jobs: Sequence[Job],
-    quality: Mapping[str, Quality],
-    total: float,
-    budget: float,
-    cpus: float,
-    floor: float,
+    jobs: Sequence[Job], quality: Mapping[str, Quality], total: float, cpus: float, floor: float
 ) -> dict[str, float]:
     """Return the shares of jobs of known curve, which part by part get what the others leave them,
     the `total`, beyond their floor."""
     least = floor * total / len(jobs)
     part = (total - least * len(jobs)) / (_PARTS * len(jobs))
     shares = {job.id: least for job in jobs}
-    flat = [job.id for job in jobs if quality[job.id](budget) < _NO_GAIN]
+    flat = [job.id for job in jobs if quality[job.id](1.0) < _NO_GAIN]
     most = {job.id: cap(job, cpus) + 1e-9 for job in jobs}
-    gains = {job.id: quality[job.id](least * budget) for job in jobs}
     heap: list[tuple[float, int, str, str, Job]] = []
 
     def offer(job: Job) -> None:
         share = shares[job.id] + part
         if share <= most[job.id]:
-            gain, before = quality[job.id](share * budget), gains[job.id]
-            gains[job.id] = gain
-            heapq.heappush(heap, (before - gain, job.arrived, job.name, job.id, job))
+            more = quality[job.id](share) - quality[job.id](shares[job.id])
+            heapq.heappush(heap, (-more, job.arrived, job.name, job.id, job))
 
     for job in jobs:
         if job.id not in flat:

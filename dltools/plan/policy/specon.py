@@ -107,9 +107,8 @@ class Specon:
     def decide(self, cluster: Cluster, parameters: Parameters, state: State) -> Decision:
         """Classify the jobs of the host sampled last, and look for one migration in the cluster."""
         host, best = cluster.host, state.get("best") or {}
-        growths = {
-            job.id: growth(job, cluster.now, cluster.interval_s, host.cpus) for job in host.jobs
-        }
+        now, interval_s = cluster.now, cluster.interval_s
+        growths = {job.id: growth(job, now, interval_s, host.cpus) for job in host.jobs}
         own = _classified(host, growths, best.get(host.name) or {}, parameters.alpha)
         moves = OrderedMoves(state.get("moved"), cluster, parameters.cooldown)
         load = load_of(host, own, moves.staying, cluster, parameters.load)
@@ -120,11 +119,7 @@ class Specon:
             choice = Chooser(cluster, loads, own, moves.staying, parameters).choose()
         actions: tuple[JobAction, ...] = ()
         if job := choice.job:
-            is_converged = own[job.run_id].job_class == CONVERGED
-            cause = (
-                f"converged, and slows {host.name}" if is_converged else f"{choice.target} is idle"
-            )
-            reason = f"{cause}: {choice.why}"
+            reason = f"{_cause(own[job.run_id], host.name, choice.target)}: {choice.why}"
             actions = (JobAction(ActionKind.MIGRATE, job.id, reason, choice.target),)
             moves.order(lasting_name(job), host.name)
             last = cluster.now
@@ -132,19 +127,21 @@ class Specon:
         allocations = {}
         for job in host.jobs:
             record, rate = own[job.run_id], growths[job.id]
-            allocations[job.id] = replace(
-                given.get(job.id, Allocation(None, "-", "")),
-                job_class=record.job_class,
-                reason=_reason(record, rate, parameters.alpha),
-                signal=signal_of(rate),
-                prediction="",
-            )
+            part = given.get(job.id, Allocation(None, "-", ""))
+            why = (record.job_class, _reason(record, rate, parameters.alpha), signal_of(rate))
+            rank, is_free = part.rank, part.unlimited
+            allocations[job.id] = Allocation(part.share, *why, unlimited=is_free, rank=rank)
         best = {**best, host.name: {run_id: record._asdict() for run_id, record in own.items()}}
         memory = {"best": best, "loads": loads, "moved": moves.to_json(), "last": last}
         return Decision(allocations, memory, actions=actions, gain=choice.why)
 
 
 SPECON = Specon()
+
+
+def _cause(record: KnownJob, source: str, target: str) -> str:
+    is_converged = record.job_class == CONVERGED
+    return f"converged, and slows {source}" if is_converged else f"{target} is idle"
 
 
 def _in_order(cluster: Cluster, moves: OrderedMoves) -> dict[str, Allocation]:
@@ -315,9 +312,8 @@ class Chooser:
     def choose(self) -> Choice:
         """Return a migration that lowers the heaviest load and saves more than it costs.
 
-        The source is the most loaded host that runs both a converged and a progressing job; the job
-        is its converged job that grows least. If the target is idle, the source is the busiest host
-        and the job any of its jobs. Where another host is the source, there is none.
+        An idle target may get any job of the busiest host; else see the module. Where another host
+        is the source, there is none.
         """
         if len(self.loads) < 2:
             return Choice("no migration: no other host is known")

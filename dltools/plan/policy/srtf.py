@@ -76,23 +76,15 @@ class Srtf:
         places = {job.id: place for place, job in enumerate(jobs)}
         allocations = {}
         for number, job in enumerate(order, 1):
-            note = needs[job.id].note
-            rank = ranks[job.id][0]
-            job_class = GUESSED if rank == 1 and needs[job.id].seconds is None else _CLASSES[rank]
-            reason = f"{number} of {len(order)}: {note}"
+            rank, need = ranks[job.id][0], needs[job.id]
+            job_class = GUESSED if rank == 1 and need.seconds is None else _CLASSES[rank]
+            had = f"{job.use.effort:.3g} {job.use.effort_unit}"
+            reason = f"{number} of {len(order)}: {need.note}"
             if job_class == GUESSED:
-                had = f"{job.use.effort:.3g} {job.use.effort_unit}"
                 reason += f"; assumed to need another {had}, as much as it has had"
-            signal = f"{job.use.effort:.3g} {job.use.effort_unit} attained"
-            allocations[job.id] = Allocation(
-                shares.get(job.id, 1.0),
-                job_class,
-                reason,
-                signal,
-                note,
-                unlimited=rank == 0,
-                rank=places.get(job.id, 0),
-            )
+            why = (job_class, reason, f"{had} attained", need.note)
+            share, place = shares.get(job.id, 1.0), places.get(job.id, 0)
+            allocations[job.id] = Allocation(share, *why, unlimited=rank == 0, rank=place)
         gain = f"{order[0].name} needs the least and goes first" if order else "none: no job"
         return Decision(allocations, state, gain=gain)
 

@@ -40,7 +40,7 @@ def rotation(host: SharedHost) -> Realisation:
     run all the time. Jobs that may be no trainings, or may not be paused, queue by weights beside
     the turns. A group with a new job has a turn that is long enough for it to report.
     """
-    apart = {job.id for job in host.jobs if host.has_members_elsewhere(job)}
+    apart = {job.id for job in host.jobs if job.membership.is_spread(host.jobs_elsewhere)}
     notes = {job.id: "is a server: never paused" for job in host.jobs if is_serving(job)}
     notes |= dict.fromkeys(apart, "has members elsewhere: never paused")
     if host.choice.is_even:

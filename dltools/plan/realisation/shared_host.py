@@ -96,20 +96,14 @@ class SharedHost:
         """Whether programs that are no jobs compete for the CPUs."""
         return self.others is not None and self.others >= COMPETE
 
-    def has_members_elsewhere(self, job: Job) -> bool:
-        """Tell whether a job waits for containers that are not on this host."""
-        return job.membership.lacks_members or job.membership.job in self.jobs_elsewhere
-
     def share(self, job: Job) -> float:
         """Return a job's share; where the job is unlimited, the mean of the others, so that nobody
         is served better for not being understood."""
         own = self.allocations[job.id]
         if not own.unlimited and own.share is not None:
             return own.share
-        limited = [
-            allocation for allocation in self.allocations.values() if not allocation.unlimited
-        ]
-        shares = [allocation.share for allocation in limited if allocation.share is not None]
+        limited = (given for given in self.allocations.values() if not given.unlimited)
+        shares = [given.share for given in limited if given.share is not None]
         return math.fsum(shares) / len(shares) if shares else 1 / len(self.jobs)
 
     def wishes(self) -> list[tuple[float, list[Job]]]:

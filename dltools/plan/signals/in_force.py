@@ -5,7 +5,7 @@ what starts its threads.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
@@ -64,6 +64,10 @@ class Membership(NamedTuple):
         if self.job is None:
             return False
         return max(1, len(self.members)) < (self.job_containers or 2)
+
+    def is_spread(self, jobs_elsewhere: Collection[str]) -> bool:
+        """Tell whether the job waits for containers that are on none or another host."""
+        return self.lacks_members or self.job in jobs_elsewhere
 
 
 class Runtime(NamedTuple):
