@@ -12,7 +12,7 @@ from __future__ import annotations
 import itertools
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, cast
 
 from dltools.actions.plans import Action, Op, Plan, Result
@@ -118,56 +118,82 @@ def load_plans(
 ) -> Iterator[Plan]:
     """Yield each plan of a stream as soon as its `end` has arrived.
 
-    Calls `warn` for a plan that was edited: more or fewer actions than announced, or two of one id;
-    `on_close` for a record that ends a live stream, with its state.
-    An action without an id, or with that of one before it, gets the next free number.
-    Raises `DataError`, with the line's number, for anything that is not a whole, valid plan; what
-    was complete before has been yielded by then.
+    Calls `warn` for a plan that was edited, `on_close` for a record that ends a live stream, with
+    its state. Raises `DataError`, with the line's number, for what is not a whole, valid plan.
     """
-    head: _Record | None = None
-    actions: list[Action] = []
-    ids: list[int | None] = []
+    draft: _Draft | None = None
     before: Plan | None = None
     number = 0
-    seen = False
-    for number, line in enumerate(lines, 1):
+    for number, line in enumerate(_plan_lines(lines, name), 1):
         if not line.strip():
             continue
-        is_other = not seen and content_of(line) is not Content.PLANS
-        if is_other and (reason := refusal(line, "put dl-plan between")):
-            raise DataError(f"{name}: {reason}")
-        seen = True
         record = _parse(line, f"{name}: line {number}")
         kind = record.fields.get("kind")
         if kind == "plan":
-            if head is not None:
-                raise record.fault("a new plan begins before the end of the last one")
-            if (version := record.fields.get("v")) != VERSION:
-                raise record.fault(f"plan version {version}; this dltools reads {VERSION}")
-            head, actions, ids = record, [], []
-        elif head is None and kind == "close":
+            draft = _begun(record, draft)
+        elif draft is None and kind == "close":
             before = None
             on_close(record.maybe("state", dict, {}))
-        elif head is None:
+        elif draft is None:
             raise record.fault("not a dltools plan: its first record is not a plan record")
         elif kind == "action":
-            actions.append(_action(record))
-            ids.append(record.maybe("id", int))
+            draft.add(record)
         elif kind == "end":
-            for oddity in _oddities(ids, record.get("actions", int)):
-                warn(f"{record.where}: {oddity}")
-            head = replace(head, where=record.where)
-            if before is not None and head.fields.get("same_turns") is True:
-                turns = list(_turns(before))
-                actions, ids = actions + turns, ids + [None] * len(turns)
-            before = _plan(head, _numbered(actions, ids), record, before)
+            before = draft.plan(record, before, warn)
             yield before
-            head = None
+            draft = None
         # other kinds: a later version's additions
-    if head is not None:
+    if draft is not None:
         raise DataError(f"{name}: plan cut off after line {number}: no end record")
+
+
+def _plan_lines(lines: Iterable[bytes], name: str) -> Iterator[bytes]:
+    """Yield all lines. Raises `DataError` where they are empty, or begin with no plan."""
+    seen = False
+    for line in lines:
+        if not seen and line.strip():
+            seen = True
+            is_plan = content_of(line) is Content.PLANS
+            if not is_plan and (reason := refusal(line, "put dl-plan between")):
+                raise DataError(f"{name}: {reason}")
+        yield line
     if not seen:
         raise DataError(f"{name}: empty input: no plan")
+
+
+@dataclass(slots=True)
+class _Draft:
+    """A plan that has no `end` yet: its first record, and its actions, with the ids that they have
+    been given."""
+
+    head: _Record
+    actions: list[Action] = field(default_factory=list)
+    ids: list[int | None] = field(default_factory=list)
+
+    def add(self, record: _Record) -> None:
+        """Add an action."""
+        self.actions.append(_action(record))
+        self.ids.append(record.maybe("id", int))
+
+    def plan(self, end: _Record, before: Plan | None, warn: Warn) -> Plan:
+        """Return the plan, now that its `end` has arrived. Calls `warn` for more or fewer actions
+        than announced, or two of one id."""
+        for oddity in _oddities(self.ids, end.get("actions", int)):
+            warn(f"{end.where}: {oddity}")
+        head = replace(self.head, where=end.where)
+        if before is not None and head.fields.get("same_turns") is True:
+            turns = list(_turns(before))
+            self.actions += turns
+            self.ids += [None] * len(turns)
+        return _plan(head, _numbered(self.actions, self.ids), end, before)
+
+
+def _begun(head: _Record, before: _Draft | None) -> _Draft:
+    if before is not None:
+        raise head.fault("a new plan begins before the end of the last one")
+    if (version := head.fields.get("v")) != VERSION:
+        raise head.fault(f"plan version {version}; this dltools reads {VERSION}")
+    return _Draft(head)
 
 
 _Kind = type | tuple[type, ...]

@@ -136,14 +136,8 @@ class EngineActuator:
         results: list[Result] = []
         too_old = self._rules.refusal_of_age(planned_at)
         for action in plan.actions:
-            skipped = Result(action.id, Status.SKIPPED, action.container_id, action.container_name)
             changes = sum(earlier.status in _CHANGES for earlier in results)
-            if too_old:
-                result = replace(skipped, status=Status.STALE, error=too_old)
-            elif reason := self._rules.refusal_of_number(changes):
-                result = replace(skipped, error=reason)
-            else:
-                result = self._apply(action, skipped, planned_at)
+            result = self._result(action, planned_at, too_old, changes)
             results.append(result)
             if not refusals.takes_turns_with_others(action):
                 on_result(result)
@@ -159,6 +153,17 @@ class EngineActuator:
             self.hands.forget(id_)
             self.hands_off.forget(id_)
         return results
+
+    def _result(
+        self, action: Action, planned_at: datetime | None, too_old: str | None, changes: int
+    ) -> Result:
+        """Apply an action, unless its plan is too old, or may make no more than so many changes."""
+        skipped = Result(action.id, Status.SKIPPED, action.container_id, action.container_name)
+        if too_old:
+            return replace(skipped, status=Status.STALE, error=too_old)
+        if reason := self._rules.refusal_of_number(changes):
+            return replace(skipped, error=reason)
+        return self._apply(action, skipped, planned_at)
 
     def seconds_until_due(self) -> float | None:
         """Return how long until people, the turns or the deliverer have something to do, None if

@@ -61,7 +61,14 @@ class _Look(NamedTuple):
 
 
 class DemandWatch:
-    """The demand of one run of one container, over the time since the look before."""
+    """The demand of one run of one container, over the time since the look before.
+
+    Where a container may be frozen for a part of the time (it takes turns), its busiest thread is
+    taken to have wanted a CPU for the rest. Where it may starve (threads of this host wait for a
+    CPU), a thread that is ready to run and has not run since the last look has wanted one all the
+    time: the kernel counts a wait only when it ends. Where threads that are gone by now have used
+    much of its CPU time, the demand is unknown: nobody knows how long they waited.
+    """
 
     def __init__(self) -> None:
         self._last: _Look | None = None
@@ -75,16 +82,8 @@ class DemandWatch:
         may_be_frozen: bool = False,
         may_starve: bool = False,
     ) -> float | None:
-        """Return the CPUs wanted since the last look, at the first over the threads' lives.
-
-        `used`: the container's CPU seconds now; short-lived threads show there alone. Where it
-        `may_be_frozen` for a part of the time (it takes turns), its busiest thread is taken to have
-        wanted a CPU for the rest. Where it `may_starve` (threads of this host wait for a CPU), a
-        thread that is ready to run and has not run since the last look has wanted one all the time:
-        the kernel counts a wait only when it ends. None where the kernel does not tell, and where
-        threads that are gone by now have used much of its CPU time: nobody knows how long they
-        waited.
-        """
+        """Return the CPUs wanted since the last look, at the first over the threads' lives; None
+        where that is unknown. `used`: its CPU seconds; short-lived threads show there alone."""
         now = time.monotonic()
         if self._last is not None and now - self._last.at < _LEAST_SPAN_S:
             return self._cores

@@ -118,11 +118,8 @@ def rows_after(table: pa.Table, times: Mapping[str, int | None]) -> pa.Table:
 def samples_by_host(
     table: pa.Table, sampled_at: Mapping[str, int | None] | None = None
 ) -> dict[str, HostSamples]:
-    """Return the samples in a table by host.
-
-    Rows of samples that are not later than the host's last complete one (`sampled_at`,
-    microseconds) are ignored. Hosts that have no rows in the table are left out.
-    """
+    """Return the samples of each host that has rows in a table. Rows that are not later than the
+    host's last complete sample (`sampled_at`, microseconds) are ignored."""
     import pyarrow as pa
 
     positions = pa.array(list(range(table.num_rows)), pa.int64())
@@ -138,9 +135,8 @@ def samples_by_host(
         last = (sampled_at or {}).get(name)
         no_rows = _TimedRows([], [], {column: [] for column in ROW_COLUMNS})
         no_sizes = _TimedRows([], [], {column: [] for column in _OF_HOST})
-        samples = _grouped_by_time(
-            rows.get(name, no_rows).later_than(last), sizes.get(name, no_sizes).later_than(last)
-        )
+        of_containers, of_host = rows.get(name, no_rows), sizes.get(name, no_sizes)
+        samples = _grouped_by_time(of_containers.later_than(last), of_host.later_than(last))
         samples.points = points.get(name, {})
         for of_kind in device_rows:
             if name in of_kind:
@@ -225,17 +221,12 @@ def _grouped_by_time(rows: _TimedRows, sizes: _TimedRows) -> HostSamples:
         cores = said or cores
         position_at[time] = min(position, position_at.get(time, position))
     ordered = sorted(position_at)
-    bounds, at = [], len(times)
-    for time in reversed(ordered):
-        at = begins.get(time, at)
-        bounds.append(at)
-    bounds.reverse()
     return HostSamples(
         ordered,
         [position_at[time] for time in ordered],
         [size_at.get(time, math.nan) for time in ordered],
         [busy_at.get(time, math.nan) for time in ordered],
-        [*bounds, len(times)],
+        [*(bisect.bisect_left(times, time) for time in ordered), len(times)],
         rows.columns,
         {},
         cannot=[cannot_at.get(time) for time in ordered],

@@ -76,12 +76,11 @@ def recorded_workload(
         for container, own in zip(records.containers, uses, strict=True)
     ]
     ordered = sorted(recorded, key=lambda job: (job.record.name, job.record.host, job.record.id))
-    gpus = {
-        host: sorted(set().union(*(job.record.gpus for job in recorded if job.record.host == host)))
-        for host in {job.record.host for job in recorded} | cpus.keys()
-    }
+    gpus: dict[str, set[str]] = {host: set() for host in cpus}
+    for job in recorded:
+        gpus.setdefault(job.record.host, set()).update(job.record.gpus)
     pairs = [
-        (job.record, _on_gpus(simulated, job.record.gpus, gpus[job.record.host]))
+        (job.record, _on_gpus(simulated, job.record.gpus, sorted(gpus[job.record.host])))
         for job in ordered
         if (simulated := job.job()) is not None
     ]

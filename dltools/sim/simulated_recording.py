@@ -76,13 +76,10 @@ def _container_row(job: SimulatedJob, number: int, host: SimulatedHost, now: flo
         "thread_count": spec.threads + spec.idle_threads,
         "role": str(role.role),
         "role_reason": role.reason,
+        "user": spec.user or None,
+        "priority_weight": None if spec.priority == 1 else spec.priority,
+        "demand_cores": None if host.spec.remote else job.demand / spec.members,
     }
-    if spec.user:
-        row["user"] = spec.user
-    if spec.priority != 1:
-        row["priority_weight"] = spec.priority
-    if not host.spec.remote:
-        row["demand_cores"] = job.demand / spec.members
     if spec.members > 1:
         row |= {"job": spec.name, "job_containers": spec.members}
     return row

@@ -54,25 +54,20 @@ class Simulation:
         observer: Observer | None = None,
         reaction: Reaction = AT_ONCE,
     ) -> None:
-        """Set up the hosts and the arrivals.
-
-        `clairvoyant` lets the policy know how many epochs each job will train. `reaction`: how soon
-        settings follow an event.
-        """
+        """Set up the hosts and the arrivals. `clairvoyant`: the policy knows how many epochs each
+        job will train. `reaction`: how soon settings follow an event."""
         self._rounds = Rounds(policy, parameters, options, {})
-        self._requirements = self._rounds.requirements
-        needs = self._requirements
+        self._requirements = needs = self._rounds.requirements
         self._decides = needs.shares or needs.cluster
         reads_all = bool(needs.windows or needs.curves or needs.shares or observer)
         self._readers = Readers(reads_all, needs.targets)
         self._clairvoyant = clairvoyant
         self._observer = observer
-        self._hosts = {
-            spec.name: SimulatedHost(spec, is_observed=observer is not None, reaction=reaction)
-            for spec in workload.hosts
-        }
-        for host in self._hosts.values():
+        self._hosts: dict[str, SimulatedHost] = {}
+        for spec in workload.hosts:
+            host = SimulatedHost(spec, is_observed=observer is not None, reaction=reaction)
             host.history.has_servers = needs.servers
+            self._hosts[spec.name] = host
         self._results = {
             job.name: JobResult(job.name, "", job.arrival, user=job.user) for job in workload.jobs
         }

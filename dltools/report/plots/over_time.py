@@ -152,19 +152,19 @@ def responses_panel(frame: TimeFrame) -> Panel | None:
     return _lines_panel(frame, "responses", "Response times", "seconds, log scale", is_serving=True)
 
 
+def _lines(frame: TimeFrame, *, is_serving: bool) -> list[_Line]:
+    lines = []
+    for name, line in frame.run.timelines.items():
+        if line.metric and bool(metric_names.latencies([line.metric])) is is_serving:
+            points = [point for point in line.progress if point[0] >= 0]
+            lines.append(_Line(short(name), line.metric, points, line.has_diverged))
+    return lines
+
+
 def _lines_panel(
     frame: TimeFrame, kind: str, title: str, y_label: str, *, is_serving: bool
 ) -> Panel | None:
-    lines = [
-        _Line(
-            short(name),
-            line.metric,
-            [point for point in line.progress if point[0] >= 0],
-            line.has_diverged,
-        )
-        for name, line in frame.run.timelines.items()
-        if line.metric and bool(metric_names.latencies([line.metric])) is is_serving
-    ]
+    lines = _lines(frame, is_serving=is_serving)
     curves = [line for line in lines if line.is_drawn]
     if not curves:
         return None
