@@ -42,15 +42,14 @@ class Prospect(NamedTuple):
         return max(_EPSILON, cores * useful)
 
 
-def equal_parts(needs: Iterable[tuple[float, int]], cpus: float) -> dict[float, float]:
-    """Return how many CPUs a job has that can use so many, where jobs share a host equally and none
-    has more than it can use. `needs`: (CPUs that a job can use, number of such jobs)."""
-    kinds = sorted(needs)
-    left, number = cpus, sum(count for _, count in kinds)
-    parts = {}
-    for need, count in kinds:
-        parts[need] = min(need, max(0.0, left) / number)
-        left -= parts[need] * count
+def equal_parts(needs: Sequence[tuple[float, int]], cpus: float) -> list[float]:
+    """Return how many CPUs each job of a kind has, where jobs share a host equally and none has
+    more than it can use. `needs`: (CPUs that a job can use, number of such jobs), in order."""
+    left, number = cpus, sum(count for _, count in needs)
+    parts = []
+    for need, count in needs:
+        parts.append(min(need, max(0.0, left) / number))
+        left -= parts[-1] * count
         number -= count
     return parts
 
@@ -83,14 +82,9 @@ class _Tier:
         if self.in_turns and self.number > 1:
             part = max(_EPSILON, cpus) / self.cpus
             return [(self, group, group.one.cpus * part) for group in self.groups]
-        number, left, speeds = self.number, cpus, []
-        for group in self.groups:  # by what they can use: see `equal_parts`
-            prospect, count = group.one, len(group.waiting)
-            part = min(prospect.cpus, max(0.0, left) / number)
-            left -= part * count
-            number -= count
-            speeds.append((self, group, prospect.speed(part)))
-        return speeds
+        parts = equal_parts([(group.one.cpus, len(group.waiting)) for group in self.groups], cpus)
+        pairs = zip(self.groups, parts, strict=True)
+        return [(self, group, group.one.speed(part)) for group, part in pairs]
 
 
 def _tier(jobs: Sequence[Prospect], indices: Iterable[int], *, in_turns: bool) -> _Tier:

@@ -188,7 +188,8 @@ class DockerAlone:
         counts = Counter[float]()
         for key in running:
             counts[self.jobs[key].each] += self.jobs[key].containers
-        return equal_parts(counts.items(), cpus)
+        needs = sorted(counts.items())
+        return {need: part for (need, _), part in zip(needs, equal_parts(needs, cpus), strict=True)}
 
     def ends(self, cpus: float) -> dict[str, int]:
         """Return when each job ends there (microseconds), by run: those of known length, and those

@@ -156,19 +156,24 @@ def place(line: str, tokens: Sequence[Token], metrics: int = 0) -> Place:
     if step is None:
         step, other = _bare(line, tokens, epoch_end, metrics)
         epoch = epoch or other
-    if step == epoch:
-        step = None
+    found = Place(None if step == epoch else step, scale, epoch)
     bar = bar_in(line)
-    if bar and bar[3]:
+    return _of_bar(bar, line, found, metrics, goes_on=rank in _BESIDE_BARS) if bar else found
+
+
+def _of_bar(bar: re.Match[str], line: str, found: Place, metrics: int, *, goes_on: bool) -> Place:
+    """Return where the counters of a line with a bar stand. The step is the bar's, unless the line
+    has one that `goes_on` where a bar begins anew."""
+    step, scale, epoch = found.step, found.scale, found.epoch
+    if bar[3]:
         step, scale = bar.span(3), 1
-    elif bar and rank not in _BESIDE_BARS:
+    elif not goes_on:
         step, scale = bar.span(1), _SCALE[bar[2].lower()]
-    if bar and epoch and epoch[0] > bar.end() > metrics:
+    if epoch and epoch[0] > bar.end() > metrics:
         epoch = None
-    elif bar and not epoch and (match := _OF_BAR.search(line, 0, bar.start())):
+    elif not epoch and (match := _OF_BAR.search(line, 0, bar.start())):
         epoch = match.span(match.lastindex)  # `[3/40] loss 0.5: 100%|...| 50/50 [...]`
-    is_end = bar is not None and bar[0].endswith("=]")
-    return Place(step, scale, epoch, bar is not None, is_end)
+    return Place(step, scale, epoch, is_bar=True, is_end=bar[0].endswith("=]"))
 
 
 def _short_epoch(tokens: Sequence[Token]) -> Span | None:

@@ -90,7 +90,8 @@ def test_no_job_is_much_behind_docker_alone(given_, cpus, every) -> None:
     jobs = [job(str(number), cpus if wide else 1) for number, (wide, _) in enumerate(given_)]
     shares: dict[str, float | None] = {str(k): share for k, (_, share) in enumerate(given_)}
     had = played(jobs, shares, float(cpus), seconds=900, every=every)
-    parts = equal_parts(Counter(map(needed_cpus, jobs)).items(), float(cpus))
+    needs = sorted(Counter(map(needed_cpus, jobs)).items())
+    parts = dict(zip(dict(needs), equal_parts(needs, float(cpus)), strict=True))
     for one in jobs:
         late = cpus * len(jobs) * (TURN_S + every)
         assert had[one.id] >= 900 * parts[needed_cpus(one)] / LATEST - late
