@@ -22,8 +22,8 @@ from real_engine.conftest import row_of
 from dltools.actions.plans import Op
 
 
-def turns(*jobs: Job) -> bytes:
-    return plans.turns(jobs[0], *jobs)
+def turns(*jobs: Job, seconds: float = 0.5) -> bytes:
+    return plans.turns(jobs[0], *jobs, seconds=seconds)
 
 
 def running_threads(job: Job) -> int:
@@ -62,11 +62,13 @@ def ran_alone(jobs: list[Job]) -> list[Job]:
 
 
 @contextmanager
-def rotating(tool: Tools, jobs: list[Job]) -> Iterator[subprocess.Popen[bytes]]:
+def rotating(
+    tool: Tools, jobs: list[Job], *arguments: str, seconds: float = 0.5
+) -> Iterator[subprocess.Popen[bytes]]:
     """Start a dl-apply that gives these containers turns; its input stays open."""
-    process = tool.begin("dl-apply")
+    process = tool.begin("dl-apply", *arguments)
     assert process.stdout is not None
-    give(process, turns(*jobs))
+    give(process, turns(*jobs, seconds=seconds))
     for _ in jobs:
         assert json.loads(process.stdout.readline())["status"] == "applied"
     eventually(
