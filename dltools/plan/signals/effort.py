@@ -3,10 +3,10 @@
 Each `ContainerHistory` has an `EpochCost` if labels say how long it trains. All rules are ours.
 
 The effort before the first report includes start-up, so the cost of an epoch is measured between
-two reports. What it will take is the middle of the newest costs: one is wrong by up to half where
-a weight changes between two samples, and the least one made forecasts end 13 % too early (measured
-live, ten trainings of one thread). A job that competes wastes CPU time, so on a host where it loses
-nothing by that it would take the least of them.
+two reports. The next epochs are taken to cost the median of the newest. The lowest is often wrong:
+where a weight changes between two samples, one epoch seems too cheap, and forecasts by it ended
+13 % too early (measured live, ten trainings of one thread). On a host where competing costs nothing
+an epoch would cost the lowest, since a job that competes wastes CPU time.
 """
 
 from __future__ import annotations
