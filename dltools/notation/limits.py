@@ -123,7 +123,7 @@ def is_step_of_v2(wanted: float, present: float) -> bool:
 def most_cpus(limits: Limits) -> float:
     """Return the most CPUs that quota and CPU list allow, infinity for no bound."""
     cpus, cpuset = limits.get("cpus"), limits.get("cpuset")
-    listed = count_cpus(cpuset) if cpuset else math.inf
+    listed = (cpuset and count_cpus(cpuset)) or math.inf
     return listed if cpus is None else min(listed, cpus)
 
 

@@ -13,8 +13,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 from dltools import labels
-from dltools.notation.limits import ASKED, DEFAULT_WEIGHT, Limits, limits_at
-from dltools.notation.resources import count_cpus
+from dltools.notation.limits import ASKED, IN_FORCE, Limits, limits_at, most_cpus
 from dltools.notation.times import MICRO
 from dltools.observations import metric_names
 from dltools.observations.gpu_energy import GpuEnergy, Joules, read_joules
@@ -71,14 +70,8 @@ class ContainerSample(NamedTuple):
     cpu_seconds: float
     """Its counter of CPU seconds."""
 
-    cpu_limit: float
-    """The quota in force, in cores."""
-
-    cpu_weight: float
-    """The weight in force, Docker's default where it is unknown."""
-
-    cpuset: str
-    """The list of CPUs that it may use, such as 0-3; "" where that is unknown."""
+    limits: Limits
+    """Those in force, without what is unknown. No quota is one of all CPUs of its host."""
 
     turn_s: float
     """The length of its turn in seconds, NaN where it takes none."""
@@ -91,12 +84,17 @@ class ContainerSample(NamedTuple):
         """Whether its processes are frozen."""
         return self.state == PAUSED
 
+    @property
+    def quota(self) -> float:
+        """The quota in cores, NaN if unknown."""
+        cpus = self.limits.get("cpus")
+        return math.nan if cpus is None else cpus
+
     def allowed_cores(self) -> float:
         """Return the cores that state, quota and CPU list allow, NaN if unknown."""
         if self.is_paused:
             return 0.0
-        listed = count_cpus(self.cpuset)
-        return min(self.cpu_limit, float(listed)) if listed else self.cpu_limit
+        return min(self.quota, most_cpus(self.limits))
 
 
 @dataclass(frozen=True, slots=True)
@@ -345,7 +343,9 @@ def _add_sample(container: ContainerRecord, samples: HostSamples, number: int, r
     container.job = rows["job"][row] or container.job
     container.user = container.labels.get(labels.USER) or rows["user"][row] or container.user
     container.owner = limits_at(rows, row, ASKED)
-    weight = rows["cpu_weight"][row]
+    limits = limits_at(rows, row, IN_FORCE)
+    if container.samples and container.samples[-1].limits == limits:
+        limits = container.samples[-1].limits  # one for all of them: recordings are long
     container.samples.append(
         ContainerSample(
             container.last_seen,
@@ -353,9 +353,7 @@ def _add_sample(container: ContainerRecord, samples: HostSamples, number: int, r
             rows["state"][row] or "running",
             container.started,
             rows["cpu_seconds"][row],
-            rows["cpu_limit_cores"][row],
-            DEFAULT_WEIGHT if math.isnan(weight) else weight,
-            rows["cpuset"][row] or "",
+            limits,
             rows["turn_seconds"][row],
             rows["turn_queue"][row] or "",
         )

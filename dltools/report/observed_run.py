@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING
 from dltools.actions.settings import Settings, as_found
 from dltools.errors import DataError
 from dltools.labels import METRIC
-from dltools.notation.limits import DEFAULT_WEIGHT
-from dltools.notation.resources import parse_cpus
+from dltools.notation.limits import DEFAULT_WEIGHT, weight_of
+from dltools.notation.resources import count_cpus
 from dltools.observations import metric_names
 from dltools.observations.container_records import (
     ContainerRecord,
@@ -170,7 +170,7 @@ def weight_sums(containers: Iterable[ContainerRecord]) -> Weights:
     sums: dict[tuple[float, str], float] = {}
     for container in containers:
         for sample in container.samples:
-            weight = 0.0 if sample.allowed_cores() == 0 else sample.cpu_weight
+            weight = 0.0 if sample.allowed_cores() == 0 else weight_of(sample.limits)
             key = sample.time, container.host
             sums[key] = sums.get(key, 0.0) + weight
     return sums
@@ -208,11 +208,11 @@ def _ended(last: ContainerRecord, last_sampled: float) -> float | None:
 
 def settings(sample: ContainerSample) -> Settings:
     """Return the settings in force at a sample, without those at their defaults."""
-    listed = len(parse_cpus(sample.cpuset))
+    cpuset, weight = sample.limits.get("cpuset") or "", weight_of(sample.limits)
     values = {
-        "cpus": sample.cpu_limit < sample.host_cpus and sample.cpu_limit,
-        "weight": sample.cpu_weight != DEFAULT_WEIGHT and sample.cpu_weight,
-        "cpuset": listed < sample.host_cpus and sample.cpuset,
+        "cpus": sample.quota < sample.host_cpus and sample.quota,
+        "weight": weight != DEFAULT_WEIGHT and weight,
+        "cpuset": count_cpus(cpuset) < sample.host_cpus and cpuset,
         "state": sample.is_paused and sample.state,
         "turn_s": not math.isnan(sample.turn_s) and sample.turn_s,
         "queue": sample.turn_queue,
@@ -254,7 +254,7 @@ def _allowed(sample: ContainerSample, weights: float) -> float:
     cpus, allowed = sample.host_cpus, sample.allowed_cores()
     cores = cpus if math.isnan(allowed) else min(allowed, cpus)
     if weights > 0 and abs(cores - cpus) < 1e-9:
-        return cpus * sample.cpu_weight / weights
+        return cpus * weight_of(sample.limits) / weights
     return cores
 
 

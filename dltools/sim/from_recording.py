@@ -229,7 +229,7 @@ class _Recorded:
     def _is_free(self, use: CpuUse) -> bool:
         """Tell whether nothing held a job back: its host had idle CPUs, and neither a quota nor a
         pause limited it."""
-        is_held = was_paused(use) or use.cores >= _HELD_BACK * use.end.cpu_limit
+        is_held = was_paused(use) or use.cores >= _HELD_BACK * use.end.quota
         return not is_held and self.used.get(use.end.time, 0.0) < _FULL * self.host_cpus
 
     def _wait(self, begun: int) -> float:
@@ -266,8 +266,8 @@ class _Recorded:
         """Whether it was ever paused, had a quota, or had another weight than Docker's default."""
         return any(
             use.end.is_paused
-            or use.end.cpu_limit < self.host_cpus
-            or use.end.cpu_weight != DEFAULT_WEIGHT
+            or use.end.quota < self.host_cpus
+            or weight_of(use.end.limits) != DEFAULT_WEIGHT
             for use in self.uses
         )
 

@@ -20,7 +20,7 @@ UNKNOWN = math.nan
 
 
 def sample(time: float, cpu: float = 0.0, **more: object) -> ContainerSample:
-    usual = ContainerSample(time, 4.0, "running", UNKNOWN, cpu, 4.0, 1024.0, "", UNKNOWN)
+    usual = ContainerSample(time, 4.0, "running", UNKNOWN, cpu, {"cpus": 4.0}, UNKNOWN)
     return usual._replace(**more)  # type: ignore[arg-type]
 
 
@@ -61,12 +61,12 @@ def test_what_was_used_before_the_first_sample_counts_since_the_start(started, e
     ("more", "expected"),
     [
         ({}, 4.0),
-        ({"cpu_limit": 1.5}, 1.5),
-        ({"cpuset": "0-1"}, 2.0),
-        ({"cpu_limit": 1.5, "cpuset": "0-1"}, 1.5),
-        ({"cpu_limit": 1.5, "cpuset": "what"}, 1.5),
-        ({"cpu_limit": 1.5, "state": "paused"}, 0.0),
-        ({"cpu_limit": UNKNOWN}, pytest.approx(UNKNOWN, nan_ok=True)),
+        ({"limits": {"cpus": 1.5}}, 1.5),
+        ({"limits": {"cpus": 4.0, "cpuset": "0-1"}}, 2.0),
+        ({"limits": {"cpus": 1.5, "cpuset": "0-1"}}, 1.5),
+        ({"limits": {"cpus": 1.5, "cpuset": "what"}}, 1.5),
+        ({"state": "paused"}, 0.0),
+        ({"limits": {}}, pytest.approx(UNKNOWN, nan_ok=True)),
     ],
 )
 def test_state_quota_and_cpu_list_allow_cores(more, expected) -> None:
@@ -132,8 +132,8 @@ def test_a_container_has_its_samples_and_progress() -> None:
 def test_what_is_not_recorded_is_unknown_or_as_by_default() -> None:
     found = only(node(0, None), container(0, container_name=None, state=None, cpu_seconds=None))
     (one,) = found.samples
-    assert (found.name, one.state, one.cpu_weight) == ("c" * 12, "running", 1024.0)
-    unknown = (one.host_cpus, one.cpu_seconds, one.cpu_limit, one.turn_s, one.started)
+    assert (found.name, one.state, one.limits) == ("c" * 12, "running", {})
+    unknown = (one.host_cpus, one.cpu_seconds, one.quota, one.turn_s, one.started)
     assert all(map(math.isnan, unknown))
 
 

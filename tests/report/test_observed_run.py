@@ -8,6 +8,7 @@ import pytest
 from helpers.recorded_jobs import at, container, ended, node, point, recording
 
 from dltools.errors import DataError
+from dltools.notation.limits import Limits
 from dltools.observations.container_records import ContainerRecord, ContainerSample, SeriesPoint
 from dltools.observations.outcomes import summarise
 from dltools.observations.table import Row
@@ -247,22 +248,24 @@ def test_the_metric_is_the_one_that_the_policies_judge_by(series, label, metric)
 UNKNOWN = math.nan
 
 
-def sample(time: float = 0.0, **more: object) -> ContainerSample:
-    usual = ContainerSample(time, 2.0, "running", UNKNOWN, time, 2.0, 1024.0, "0-1", UNKNOWN)
-    return usual._replace(**more)  # type: ignore[arg-type]
+def sample(time: float = 0.0, set_: Limits | None = None, **more: object) -> ContainerSample:
+    usual: Limits = {"cpus": 2.0, "weight": 1024.0, "cpuset": "0-1"}
+    in_force: Limits = {**usual, **(set_ or {})}
+    here = ContainerSample(time, 2.0, "running", UNKNOWN, time, in_force, UNKNOWN)
+    return here._replace(**more)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
     ("more", "expected"),
     [
         ({}, {}),
-        ({"cpu_limit": 0.5}, {"cpus": 0.5}),
-        ({"cpu_weight": 300.0}, {"weight": 300.0}),
-        ({"cpuset": "1"}, {"cpuset": "1"}),
+        ({"set_": {"cpus": 0.5}}, {"cpus": 0.5}),
+        ({"set_": {"weight": 300.0}}, {"weight": 300.0}),
+        ({"set_": {"cpuset": "1"}}, {"cpuset": "1"}),
         ({"state": "paused"}, {"state": "paused"}),
         ({"turn_s": 2.0}, {"turn_s": 2.0}),
         ({"turn_s": 2.0, "turn_queue": "GPU-1"}, {"turn_s": 2.0, "queue": "GPU-1"}),
-        ({"cpu_limit": UNKNOWN, "host_cpus": UNKNOWN}, {}),
+        ({"limits": {"cpuset": "0-1"}, "host_cpus": UNKNOWN}, {}),
     ],
 )
 def test_settings_leave_out_defaults(more, expected) -> None:
@@ -282,13 +285,13 @@ def limits(**by_name: list[ContainerSample]) -> dict[str, list[tuple[float, floa
 
 
 def test_what_is_allowed_is_a_share_by_weight_unless_a_limit_is_lower() -> None:
-    found = limits(a=[sample(cpu_weight=3072.0)], b=[sample()])
+    found = limits(a=[sample(set_={"weight": 3072.0})], b=[sample()])
     assert found == {"a": [(0, 1.5)], "b": [(0, 0.5)]}
-    found = limits(a=[sample(cpu_limit=0.3)], b=[sample(cpuset="0")], c=[sample()])
+    found = limits(a=[sample(set_={"cpus": 0.3})], b=[sample(set_={"cpuset": "0"})], c=[sample()])
     assert found == {"a": [(0, 0.3)], "b": [(0, 1.0)], "c": [(0, pytest.approx(2 / 3))]}
     found = limits(a=[sample(state="paused")], b=[sample()])  # it takes no part
     assert found == {"a": [(0, 0.0)], "b": [(0, 2.0)]}
-    unknown = sample(cpu_limit=UNKNOWN, host_cpus=UNKNOWN, cpuset="")
+    unknown = sample(limits={}, host_cpus=UNKNOWN)
     assert limits(a=[unknown]) == {"a": []}
 
 
