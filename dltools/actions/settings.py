@@ -43,17 +43,3 @@ def as_found(settings: Mapping[str, object]) -> Settings:
     """Return a copy of settings as those of a container: an engine's answer, what a plan expects,
     or what a dry run would set."""
     return cast(Settings, {**settings})
-
-
-TURN_S = 5.0
-"""Turn of jobs of equal standing that wait by weights (s). Under `rotate` no turn ends sooner
-because others have waited too long."""
-
-MEAN_TURN_S = 8.0
-"""Mean turn of `rotate` without --quantum (s): changing over takes 0.16 s (measured), 2 % of it."""
-
-SHORTEST_TURN = 0.1
-"""Shortest turn of `rotate`, as a part of the mean one."""
-
-LEAST_CPUS = 0.01
-"""Smallest quota in cores: the kernel's least quota of 1 ms in a period of 100 ms."""

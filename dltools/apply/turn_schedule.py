@@ -26,7 +26,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from dltools.actions.settings import TURN_S
+from dltools.actions.turn_lengths import TURN_S
 from dltools.observations.idleness import ASLEEP_CORES, ASLEEP_S, AWAKE_CORES, AWAKE_S
 
 IDLE_S, IDLE_CPUS = 0.75, 0.75

@@ -214,7 +214,7 @@ def _joined(pieces: Sequence[str], width: int) -> list[str]:
 
 def runs_table(rows: Iterable[Mapping[str, Any]]) -> FittedTable:
     """Return a row per policy, run or job: seconds, and beside them ratios to the baseline."""
-    from dltools.report.cells import cells
+    from dltools.report.result_tables import cells
 
     grid = cells(list(rows))
     table = FittedTable(*map(":".join, zip(grid.headers, grid.looks, strict=True)))

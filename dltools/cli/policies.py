@@ -8,13 +8,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
-from dltools.actions.settings import MEAN_TURN_S
+from dltools.actions.turn_lengths import MEAN_TURN_S
 from dltools.cli.exits import print_message
 from dltools.errors import ConfigError
 from dltools.plan.policy import registry
 from dltools.plan.policy.interface import classes_of
 from dltools.plan.policy.parameters import build, describe, names
-from dltools.plan.realisation.mode import Mode, QueueParameters, RealisationOptions
+from dltools.plan.realisation.options import Mode, QueueParameters, RealisationOptions
 
 if TYPE_CHECKING:
     from dltools.plan.policy.interface import Policy

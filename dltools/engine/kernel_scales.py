@@ -16,8 +16,7 @@ PERIOD_US = 100_000
 """The kernel's default CPU period, in microseconds."""
 
 LEAST_QUOTA_US = 1000
-LEAST_CPUS = LEAST_QUOTA_US / PERIOD_US
-"""Smallest quota in cores."""
+"""The kernel's smallest quota, `LEAST_CPUS` in a default period."""
 
 LEAST_SHARES, MOST_SHARES = int(LEAST_WEIGHT), int(MOST_WEIGHT)
 """Bounds of Docker's shares, which are whole numbers."""

@@ -37,6 +37,9 @@ DEFAULT_WEIGHT = 1024.0
 DEFAULTS: Limits = {"cpus": None, "weight": DEFAULT_WEIGHT, "cpuset": None}
 """The limits on CPUs of a container for which none was set."""
 
+LEAST_CPUS = 0.01
+"""Smallest quota in cores: the kernel's least quota of 1 ms in a period of 100 ms."""
+
 LEAST_WEIGHT, MOST_WEIGHT = 2.0, 262144.0
 """Bounds of Docker's shares."""
 

@@ -37,7 +37,7 @@ from dltools.plan.outcome.advice import advice
 from dltools.plan.outcome.decisions import Explanation
 from dltools.plan.outcome.nothing_to_do import why_nothing
 from dltools.plan.policy.interface import Policy
-from dltools.plan.realisation.mode import RealisationOptions
+from dltools.plan.realisation.options import RealisationOptions
 from dltools.plan.samples import state
 from dltools.plan.samples.recorded_host import RecordedHost
 from dltools.plan.samples.recorded_hosts import RecordedHosts, UserRules

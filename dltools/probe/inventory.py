@@ -1,14 +1,13 @@
 """Keeps the list of the containers that run on a host, each with its cgroup and its sources of
 progress.
 
-`sampler` refreshes the inventory at each sample. To add a source of progress, name its factory in
-`SOURCES`.
+`sampler` refreshes the inventory at each sample.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
@@ -19,45 +18,10 @@ from dltools.engine.interface import Container, Engine, GoneError, Listed, Refus
 from dltools.errors import DltoolsError, UnavailableError
 from dltools.labels import unknown_labels
 from dltools.probe.container_watch import ProcessWatch, RoleWatch
-from dltools.probe.endpoints import endpoint_source
-from dltools.probe.files.file_source import file_source
-from dltools.probe.log_source import log_source
 from dltools.probe.progress import Extractor
-from dltools.probe.progress.source import ProgressSource, Target
+from dltools.probe.progress.source import Target
+from dltools.probe.progress_sources import SourceSet
 from dltools.threads import in_threads
-
-SOURCES: tuple[Callable[[Target], ProgressSource | None], ...] = (
-    log_source,
-    file_source,
-    endpoint_source,
-)
-"""Each returns its source for a container, None if the container has no such source."""
-
-
-class SourceSet:
-    """The sources of one container."""
-
-    def __init__(self) -> None:
-        self._sources: list[ProgressSource | None] = [None] * len(SOURCES)
-
-    def start(self, target: Target) -> None:
-        """Make the sources of a container that has started. Those of an earlier start continue."""
-        for number, make in enumerate(SOURCES):
-            progress_source = self._sources[number]
-            if progress_source is None:
-                self._sources[number] = make(target)
-            else:
-                progress_source.restart(target)
-
-    @property
-    def all(self) -> list[ProgressSource]:
-        """The sources that the container has."""
-        return [source for source in self._sources if source is not None]
-
-    @property
-    def gaps(self) -> list[str]:
-        """Why points may be missing."""
-        return [source.gap for source in self.all if source.gap]
 
 
 @dataclass(slots=True)

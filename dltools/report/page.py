@@ -6,7 +6,7 @@ import html
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dltools.report.cells import Cells
+from dltools.report.result_tables import Cells
 from dltools.text import printable
 
 _STYLE = """

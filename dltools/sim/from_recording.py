@@ -1,7 +1,7 @@
 """Turns a recording into a workload: each container becomes a job that the simulator can run again.
 
 The work of a training is the useful part of its CPU seconds, given the contention at that time (see
-`dltools.sim.sharing`). Its curve is what it reported over that work. Jobs slow each other only
+`dltools.sim.cpu_sharing`). Its curve is what it reported over that work. Jobs slow each other only
 while they run at the same time and the host has no idle CPU; paused jobs slow nobody. While the
 host has idle CPUs, the recording also shows the start-up (one CPU before the first report) and the
 share of the time in which a job sleeps. The cost of a request is its response time, multiplied by
@@ -31,7 +31,7 @@ from dltools.observations.container_records import (
     read_containers,
 )
 from dltools.observations.targets import parse
-from dltools.sim.sharing import CHANGE_OVER_S, speed
+from dltools.sim.cpu_sharing import CHANGE_OVER_S, speed
 from dltools.sim.workload import HostSpec, Job, LearningCurve, Workload, workload_of
 from dltools.text import listed
 

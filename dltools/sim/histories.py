@@ -11,7 +11,7 @@ from dltools.plan.signals.container_history import ContainerHistory, Standing
 from dltools.plan.signals.in_force import InForce, Member, Membership, Owner
 from dltools.plan.signals.resource_use import Use
 from dltools.sim import devices
-from dltools.sim.sharing import PAUSED
+from dltools.sim.cpu_sharing import PAUSED
 from dltools.sim.simulated_job import SimulatedJob
 from dltools.sim.workload import HostSpec, labels_of, role_of
 

@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from dltools.actions.settings import Settings
-from dltools.sim import devices, sharing
+from dltools.sim import cpu_sharing, devices
 from dltools.sim.activities import Portion
 from dltools.sim.simulated_job import SimulatedJob
 from dltools.sim.workload import Job
@@ -32,12 +32,12 @@ def give_portions(jobs: Collection[SimulatedJob], cpus: float) -> bool:
         [job.portion.wanted for job in jobs],
         [_asleep(job, part) for job, part in zip(jobs, kept, strict=True)],
     )
-    for turn in sharing.turns(limits):
+    for turn in cpu_sharing.turns(limits):
         cores, awake = contest.cores(turn.limits)
         for at, job in enumerate(jobs):
             portion, duty = job.portion, turn.share * awake[at]
             portion.cores += cores[at] * duty
-            if turn.limits[at].get("state") != sharing.PAUSED:
+            if turn.limits[at].get("state") != cpu_sharing.PAUSED:
                 portion.awake = max(portion.awake, awake[at])
             if job.is_working:
                 portion.rate += contest.rate(at, cores[at], turn.limits) * duty
@@ -62,7 +62,7 @@ class _Contest:
         While a job that sometimes sleeps is awake, it competes with all others that are awake.
         """
         cpus, wanted, asleep = self.cpus, self.wanted, self.asleep
-        cores, awake = sharing.allocate(wanted, limits, cpus), [1.0] * len(wanted)
+        cores, awake = cpu_sharing.allocate(wanted, limits, cpus), [1.0] * len(wanted)
         sleepy = [at for at in range(len(wanted)) if asleep[at] > 0]
         used = list(wanted)
         is_contested = sum(wanted) > cpus
@@ -70,14 +70,14 @@ class _Contest:
             for at in sleepy:
                 if number > 0:  # the first iteration takes each as if it were alone
                     others = [*used[:at], wanted[at], *used[at + 1 :]]
-                    cores[at] = sharing.allocate(others, limits, cpus)[at]
+                    cores[at] = cpu_sharing.allocate(others, limits, cpus)[at]
                 else:
-                    cores[at] = sharing.allocate([wanted[at]], [limits[at]], cpus)[0]
+                    cores[at] = cpu_sharing.allocate([wanted[at]], [limits[at]], cpus)[0]
                 awake[at] = 1 / (1 + asleep[at] * self.rate(at, cores[at], limits))
             for at in sleepy:
                 used[at] = cores[at] * awake[at]
         if sleepy:
-            given = sharing.allocate(used, limits, cpus)
+            given = cpu_sharing.allocate(used, limits, cpus)
             cores = [cores[at] if at in sleepy else given[at] for at in range(len(wanted))]
         return cores, awake
 
@@ -85,9 +85,9 @@ class _Contest:
         """Return the useful CPU seconds per second of a job with these cores."""
         job, unlimited = self.jobs[at], None
         if job.all_threads > 1 and job.spin > 0 and limits[at].get("cpus") is not None:
-            unlimited = sharing.cores_without_quota(at, self.wanted, limits, self.cpus)
-        speed = sharing.speed(cores, job.all_threads, self.cpus, job.spin, unlimited)
-        return speed * (1 - sharing.change_over_loss(limits[at]))
+            unlimited = cpu_sharing.cores_without_quota(at, self.wanted, limits, self.cpus)
+        speed = cpu_sharing.speed(cores, job.all_threads, self.cpus, job.spin, unlimited)
+        return speed * (1 - cpu_sharing.change_over_loss(limits[at]))
 
 
 def _asleep(job: SimulatedJob, kept: float) -> float:

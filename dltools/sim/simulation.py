@@ -18,7 +18,7 @@ from dltools.observations.outcomes import JobResult
 from dltools.plan.hosts.host_history import HostHistory
 from dltools.plan.hosts.rounds import Rounds
 from dltools.plan.policy.interface import ActionKind, Policy
-from dltools.plan.realisation.mode import RealisationOptions
+from dltools.plan.realisation.options import RealisationOptions
 from dltools.sim.activities import Portion, Readers
 from dltools.sim.agenda import Agenda, Arrival, Event, Landing, Observation, Wake
 from dltools.sim.histories import new_history

@@ -21,7 +21,7 @@ from statistics import fmean, stdev
 from dltools.observations.outcomes import JobResult, summarise
 from dltools.plan.policy import registry
 from dltools.plan.policy.parameters import build
-from dltools.plan.realisation.mode import Mode, RealisationOptions
+from dltools.plan.realisation.options import Mode, RealisationOptions
 from dltools.sim import lower_bound
 from dltools.sim.reaction import DELAY_S, Reaction
 from dltools.sim.simulation import Simulation

@@ -26,7 +26,7 @@ from dltools.observations.table import to_table  # noqa: E402
 from dltools.plan.planner import Planner  # noqa: E402
 from dltools.plan.policy import registry  # noqa: E402
 from dltools.plan.policy.interface import Cluster, Decision, Policy, State  # noqa: E402
-from dltools.plan.realisation.mode import RealisationOptions  # noqa: E402
+from dltools.plan.realisation.options import RealisationOptions  # noqa: E402
 
 CONTAINERS = 100
 

@@ -14,7 +14,7 @@ from cluster_traces import pollux_jobs
 
 from dltools.observations.outcomes import summarise
 from dltools.plan.policy import registry
-from dltools.plan.realisation.mode import RealisationOptions
+from dltools.plan.realisation.options import RealisationOptions
 from dltools.sim.generate import trainings
 from dltools.sim.reaction import DELAY_S, Reaction
 from dltools.sim.simulation import Simulation

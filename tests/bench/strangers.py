@@ -23,7 +23,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from helpers.gauntlet import Lot, lots, random_host, seconds_alone, simulate
 
-from dltools.plan.realisation.mode import Mode
+from dltools.plan.realisation.options import Mode
 
 POLICIES = ("flowcon", "fair", "srtf", "las", "slaq", "tradl", "dqoes", "specon")
 MODES = (None, Mode.WEIGHT, Mode.PRIORITY, Mode.ROTATE, Mode.QUOTA)

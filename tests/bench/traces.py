@@ -30,7 +30,7 @@ from cluster_traces import alibaba_jobs, philly_jobs, pollux_jobs
 from dltools.observations.outcomes import JobResult
 from dltools.plan.policy import registry
 from dltools.plan.policy.parameters import build
-from dltools.plan.realisation.mode import RealisationOptions
+from dltools.plan.realisation.options import RealisationOptions
 from dltools.sim.lower_bound import mean_completion
 from dltools.sim.reaction import Reaction
 from dltools.sim.simulation import Simulation

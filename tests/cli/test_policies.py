@@ -9,7 +9,7 @@ from dltools.cli.policies import (
     realisation_options,
 )
 from dltools.errors import ConfigError
-from dltools.plan.realisation.mode import Mode
+from dltools.plan.realisation.options import Mode
 
 
 def test_assignments_are_split_at_the_first_equals_sign() -> None:

@@ -52,7 +52,7 @@ FAULTY = """
 import os, signal, subprocess, sys
 from dltools.apply.migrate.migration import MigrationFiles, Step
 import dltools.apply.migrate.service_steps as steps
-import dltools.engine.docker.transport as transport
+import dltools.engine.docker.http as transport
 transport.TIMEOUT_S, steps.START_S, steps.PENDING_S = 3, 8, 3
 step, before, fault = Step(sys.argv.pop(1)), sys.argv.pop(1) == "before", sys.argv.pop(1)
 write, done = MigrationFiles.write, []

@@ -10,7 +10,7 @@ import pytest
 
 from dltools.plan.policy import registry
 from dltools.plan.policy.parameters import describe
-from dltools.plan.realisation.mode import QueueParameters
+from dltools.plan.realisation.options import QueueParameters
 
 ROOT = Path(__file__).parents[2]
 COMPLETIONS = ROOT / "dltools" / "completions"

@@ -17,7 +17,7 @@ from dltools import labels
 from dltools.actions.plans import Op, Status
 from dltools.notation.limits import LIMITS, written
 from dltools.observations.schema import VERSION
-from dltools.plan.realisation.mode import Mode
+from dltools.plan.realisation.options import Mode
 
 ROOT = Path(__file__).parents[2]
 

@@ -10,7 +10,7 @@ import pytest
 from helpers.encoding import decode, encode
 
 from dltools.observations.formats.jsonl import FORMAT as JSONL
-from dltools.plan.realisation.mode import Mode
+from dltools.plan.realisation.options import Mode
 
 ROOT = Path(__file__).parents[2]
 RECORDING = ROOT / "samples" / "digits" / "recording.parquet"

@@ -8,7 +8,7 @@ from helpers.observed_rows import at, container, node, point
 from dltools.actions.settings import Settings
 from dltools.observations.table import Row, to_table
 from dltools.plan.planner import Planner
-from dltools.sim.sharing import allocate, speed
+from dltools.sim.cpu_sharing import allocate, speed
 
 CPUS, STEP_S, APART_S, THREADS = 2.0, 2.0, 10.0, 2
 

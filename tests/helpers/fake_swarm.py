@@ -9,8 +9,8 @@ from typing import Any
 
 from helpers.fake_hosts import CHECKPOINT, FakeHost, World
 
+from dltools.engine.docker.http import Params
 from dltools.engine.docker.swarm import SERVICE, Swarm
-from dltools.engine.docker.transport import Params
 from dltools.engine.interface import GoneError, RefusedError
 
 ID = "s" * 25

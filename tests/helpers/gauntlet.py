@@ -14,8 +14,8 @@ from dataclasses import dataclass, replace
 from helpers.simulations import simulation
 
 from dltools.observations.outcomes import JobResult
-from dltools.plan.forecast.promise import LATEST
-from dltools.plan.realisation.mode import Mode
+from dltools.plan.forecast.docker_alone import LATEST
+from dltools.plan.realisation.options import Mode
 from dltools.sim.reaction import DELAY_S, Reaction
 from dltools.sim.workload import HostSpec, Job, LearningCurve, Phase, Workload, workload_of
 

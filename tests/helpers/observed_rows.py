@@ -16,7 +16,7 @@ from dltools.plan.policy import registry
 from dltools.plan.policy.flowcon import FLOWCON
 from dltools.plan.policy.interface import Policy
 from dltools.plan.policy.parameters import build
-from dltools.plan.realisation.mode import Mode, QueueParameters, RealisationOptions
+from dltools.plan.realisation.options import Mode, QueueParameters, RealisationOptions
 
 BEGUN = datetime(2026, 1, 1, tzinfo=UTC)
 SHARING = ("flowcon", "srtf", "fair", "las", "slaq", "tradl")

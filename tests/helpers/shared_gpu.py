@@ -20,7 +20,7 @@ from dltools.apply.turn_schedule import Turn
 from dltools.observations.table import Row, to_table
 from dltools.plan.planner import Planner
 from dltools.plan.policy import registry
-from dltools.plan.realisation.mode import Mode, RealisationOptions
+from dltools.plan.realisation.options import Mode, RealisationOptions
 
 STEP_S, SAMPLE_S, ATTRIBUTED_S = 0.01, 2.0, 0.2
 GIB = 1 << 30

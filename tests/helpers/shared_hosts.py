@@ -5,9 +5,10 @@ from dataclasses import replace
 from typing import Any
 
 from dltools.notation.times import MICRO
-from dltools.plan.forecast.promise import DockerAlone
+from dltools.plan.forecast.docker_alone import DockerAlone
 from dltools.plan.policy.interface import Allocation, HostState
-from dltools.plan.realisation.mode import Mode, ModeChoice
+from dltools.plan.realisation.mode import ModeChoice
+from dltools.plan.realisation.options import Mode
 from dltools.plan.realisation.queue_positions import Queue
 from dltools.plan.realisation.realise import Situation, realise
 from dltools.plan.realisation.shared_host import Realisation

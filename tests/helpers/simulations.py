@@ -4,7 +4,7 @@ from typing import Any
 
 from dltools.plan.policy import registry
 from dltools.plan.policy.parameters import build, describe
-from dltools.plan.realisation.mode import Mode, RealisationOptions
+from dltools.plan.realisation.options import Mode, RealisationOptions
 from dltools.sim.simulation import Simulation
 from dltools.sim.workload import Workload
 

@@ -11,7 +11,7 @@ from dltools.observations.assumed_shares import with_equal_shares
 from dltools.observations.table import Row, concat, to_table
 from dltools.plan.planner import Planner
 from dltools.plan.policy import registry
-from dltools.plan.realisation.mode import Mode, RealisationOptions
+from dltools.plan.realisation.options import Mode, RealisationOptions
 
 
 def begun(second: float) -> datetime:

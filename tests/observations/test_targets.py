@@ -11,7 +11,7 @@ from dltools.observations.table import to_table
 from dltools.observations.targets import NONE, Targets, parse
 from dltools.plan.planner import Planner
 from dltools.plan.policy.tradl import TRADL
-from dltools.plan.realisation.mode import RealisationOptions
+from dltools.plan.realisation.options import RealisationOptions
 
 
 def of(**labels: str) -> Targets:

@@ -23,7 +23,7 @@ from dltools.actions.plans import Op, Plan
 from dltools.observations.table import Row
 from dltools.plan.planner import Planner
 from dltools.plan.realisation.feeders import FIRST_BESIDE_TURNS, FIRST_WEIGHT, NEAR_WEIGHT
-from dltools.plan.realisation.mode import Mode
+from dltools.plan.realisation.options import Mode
 
 JOBS = [f"job{number}" for number in range(8)]
 

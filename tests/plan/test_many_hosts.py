@@ -17,7 +17,7 @@ from dltools.actions.plans import Op, Plan
 from dltools.observations.table import Row, to_table
 from dltools.plan.planner import Planner
 from dltools.plan.policy.specon import SPECON, Parameters
-from dltools.plan.realisation.mode import RealisationOptions
+from dltools.plan.realisation.options import RealisationOptions
 
 
 def rows_of(host: str, jobs: int, number: int) -> list[Row]:

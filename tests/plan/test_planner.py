@@ -18,7 +18,7 @@ from dltools.observations.table import Row, to_table
 from dltools.plan.planner import Planner
 from dltools.plan.policy import registry
 from dltools.plan.policy.parameters import build, describe
-from dltools.plan.realisation.mode import Mode, RealisationOptions
+from dltools.plan.realisation.options import Mode, RealisationOptions
 
 POLICIES = list(registry.policies([]))
 SCALED = [name for name in POLICIES if name not in ("dqoes", "tradl")]

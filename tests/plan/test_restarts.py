@@ -18,7 +18,7 @@ from helpers.observed_rows import (
 
 from dltools.actions.plans import Plan
 from dltools.observations.table import Row
-from dltools.plan.realisation.mode import Mode
+from dltools.plan.realisation.options import Mode
 
 
 def planned(

@@ -15,7 +15,7 @@ from dltools.observations.table import Row, to_table
 from dltools.plan.outcome.decisions import JobDecision
 from dltools.plan.planner import Planner
 from dltools.plan.policy import registry
-from dltools.plan.realisation.mode import Mode
+from dltools.plan.realisation.options import Mode
 
 POLICIES = sorted(registry.policies([]))
 

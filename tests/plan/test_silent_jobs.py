@@ -8,7 +8,7 @@ from helpers.observed_rows import at, container, feed, node, planner, point, set
 from dltools.actions.plans import Op, Plan
 from dltools.observations.table import Row
 from dltools.plan.planner import Planner
-from dltools.plan.realisation.mode import Mode
+from dltools.plan.realisation.options import Mode
 
 FIRST, SECOND, LAST = 1024.0, 10.0, 2.0
 

@@ -9,7 +9,7 @@ from helpers.observed_rows import SHARING, container, having_read, job_id, node,
 from dltools.actions.plans import Op, Plan
 from dltools.observations.table import Row
 from dltools.plan.planner import Planner
-from dltools.plan.realisation.mode import Mode
+from dltools.plan.realisation.options import Mode
 
 JOBS = ("a", "b", "c", "d")
 

@@ -16,9 +16,9 @@ from probe.endpoints.test_scraper import Server
 
 from dltools.probe.endpoints import endpoint_source
 from dltools.probe.files.file_source import file_source
-from dltools.probe.inventory import SOURCES, SourceSet
 from dltools.probe.log_source import log_source
 from dltools.probe.progress.source import ProgressSource, Target, TimedPoint
+from dltools.probe.progress_sources import SOURCES, SourceSet
 
 Make = Callable[[Target], ProgressSource | None]
 

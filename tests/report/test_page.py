@@ -1,7 +1,7 @@
 """The HTML page."""
 
-from dltools.report.cells import cells
 from dltools.report.page import Picture, Table, page
+from dltools.report.result_tables import cells
 
 
 def test_a_page_escapes_what_it_is_told() -> None:

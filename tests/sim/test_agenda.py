@@ -7,7 +7,7 @@ from helpers.simulations import simulation
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dltools.plan.realisation.mode import Mode
+from dltools.plan.realisation.options import Mode
 from dltools.sim.agenda import Agenda, Arrival, Observation, Wake
 from dltools.sim.reaction import AT_ONCE, Reaction
 from dltools.sim.simulated_host import SimulatedHost

@@ -8,7 +8,7 @@ import pytest
 from helpers.simulations import simulation
 
 from dltools.observations.table import Row, to_table
-from dltools.plan.realisation.mode import Mode
+from dltools.plan.realisation.options import Mode
 from dltools.sim.from_recording import recorded_workload
 from dltools.sim.simulated_recording import Recorder
 from dltools.sim.simulation import Observer

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from dltools.observations.outcomes import summarise
 from dltools.plan.policy import registry
-from dltools.plan.realisation.mode import Mode
+from dltools.plan.realisation.options import Mode
 from dltools.sim import lower_bound
 from dltools.sim.generate import trainings
 from dltools.sim.workload import HostSpec, Job, workload_of

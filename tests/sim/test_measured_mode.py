@@ -6,7 +6,8 @@ from helpers.simulations import simulation
 
 from dltools.plan.hosts.host_history import HostHistory
 from dltools.plan.hosts.rounds import Rounds
-from dltools.plan.realisation.mode import Mode, ModeChoice
+from dltools.plan.realisation.mode import ModeChoice
+from dltools.plan.realisation.options import Mode
 from dltools.plan.realisation.shared_host import Realisation
 from dltools.sim.workload import HostSpec, Job, workload_of
 

@@ -6,7 +6,7 @@ import pytest
 
 from dltools.observations.outcomes import JobResult
 from dltools.plan.policy.interface import Requirements
-from dltools.plan.realisation.mode import Mode
+from dltools.plan.realisation.options import Mode
 from dltools.plan.realisation.shared_host import Realisation
 from dltools.plan.signals.container_history import ContainerHistory
 from dltools.plan.signals.resource_use import Use

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from dltools.observations.outcomes import JobResult, summarise
 from dltools.plan.policy import registry
-from dltools.plan.realisation.mode import Mode
+from dltools.plan.realisation.options import Mode
 from dltools.sim.activities import Portion, Readers, Serving
 from dltools.sim.generate import ARRIVALS, arrivals, trainings
 from dltools.sim.simulated_host import SimulatedHost

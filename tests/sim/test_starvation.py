@@ -12,10 +12,10 @@ from helpers.simulations import simulation
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dltools.actions.settings import TURN_S
-from dltools.plan.forecast.promise import LATEST
+from dltools.actions.turn_lengths import TURN_S
+from dltools.plan.forecast.docker_alone import LATEST
 from dltools.plan.policy import registry
-from dltools.plan.realisation.mode import Mode
+from dltools.plan.realisation.options import Mode
 from dltools.sim.workload import HostSpec, Job, LearningCurve, workload_of
 
 POLICIES = list(registry.policies([]))

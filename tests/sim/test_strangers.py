@@ -11,7 +11,7 @@ from helpers.simulations import simulation
 
 from dltools.labels import Role
 from dltools.observations.outcomes import JobResult, summarise
-from dltools.plan.realisation.mode import Mode
+from dltools.plan.realisation.options import Mode
 from dltools.plan.signals.container_history import ContainerHistory
 from dltools.sim.devices import kept_beside
 from dltools.sim.simulated_host import SimulatedHost

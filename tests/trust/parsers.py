@@ -39,7 +39,7 @@ from dltools.observations.samples_by_host import samples_by_host
 from dltools.plan.planner import Planner
 from dltools.plan.policy import registry
 from dltools.plan.policy.parameters import build
-from dltools.plan.realisation.mode import RealisationOptions
+from dltools.plan.realisation.options import RealisationOptions
 from dltools.probe.endpoints import scraper
 from dltools.probe.endpoints.where import candidates
 from dltools.probe.endpoints.window import parse_metrics, window

@@ -19,7 +19,7 @@ from dltools.labels import ROLE, Role
 from dltools.plan.planner import Planner
 from dltools.plan.policy.flowcon import FLOWCON
 from dltools.plan.policy.parameters import build
-from dltools.plan.realisation.mode import RealisationOptions
+from dltools.plan.realisation.options import RealisationOptions
 
 if TYPE_CHECKING:
     from dltools.engine.interface import Engine

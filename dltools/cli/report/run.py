@@ -16,7 +16,7 @@ from dltools.cli.remarks import tracked
 from dltools.cli.report import tables
 from dltools.cli.report.loading import load_runs
 from dltools.errors import ConfigError, UnavailableError
-from dltools.report import cells
+from dltools.report import result_tables
 from dltools.report.page import Picture, Table, page
 from dltools.report.plots import figure
 from dltools.report.plots.figure import panels, why_no_pictures
@@ -107,12 +107,12 @@ def _page(runs: Sequence[Run], baseline: str, request: Request, lacking: str) ->
 def _tables(runs: Sequence[Run], baseline: str) -> Iterator[Table]:
     if len(runs) > 1 or any(run.results for run in runs):
         heading = f"Runs, ratios to {baseline}" if len(runs) > 1 else "Run"
-        yield Table(heading, cells.cells(tables.rows_by_run(runs, baseline)))
+        yield Table(heading, result_tables.cells(tables.rows_by_run(runs, baseline)))
     if any(job.user for run in runs for job in run.jobs):
-        yield Table("Users", cells.cells(tables.rows_by_group(runs, "user")))
+        yield Table("Users", result_tables.cells(tables.rows_by_group(runs, "user")))
     rows = tables.rows_by_job(runs)
     heading = "Jobs" if len(rows) <= _MOST_JOBS else f"The first {_MOST_JOBS} of {len(rows)} jobs"
-    yield Table(heading, cells.cells(rows[:_MOST_JOBS]))
+    yield Table(heading, result_tables.cells(rows[:_MOST_JOBS]))
 
 
 def _title(runs: Sequence[Run]) -> str:

@@ -11,7 +11,7 @@ from dltools import bounded_reading
 from dltools.cli.destinations import make_console
 from dltools.cli.values_in_words import settings_in_words
 from dltools.errors import ConfigError
-from dltools.report import cells
+from dltools.report import result_tables
 from dltools.report.result_rows import GROUPS, HOUR_S, by_group, by_job, by_policy
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ def table(rows: Rows) -> bytes:
 
 def markdown(rows: Rows) -> bytes:
     """Return a table in Markdown."""
-    return cells.markdown(cells.cells(rows)).encode()
+    return result_tables.markdown(result_tables.cells(rows)).encode()
 
 
 def rows_by_run(runs: Sequence[Run], baseline: str) -> Rows:

@@ -19,7 +19,7 @@ from dltools.cli.remarks import tracked
 from dltools.errors import ConfigError
 from dltools.plan.policy import registry
 from dltools.plan.policy.parameters import build, names
-from dltools.plan.realisation.mode import QueueParameters, RealisationOptions
+from dltools.plan.realisation.options import QueueParameters, RealisationOptions
 from dltools.sim.reaction import DELAY_S, Reaction
 from dltools.sim.simulation import Observer, Simulation
 

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
-from dltools.engine.docker.transport import Transport, quoted
+from dltools.engine.docker.http import Transport, quoted
 from dltools.engine.interface import Container, Event, Fields, GoneError, RefusedError, Requests
 from dltools.engine.limits.limit_updates import (
     equivalent_original,

@@ -14,10 +14,10 @@ from dltools.engine.cgroup_reading import Usage
 from dltools.engine.docker.answers import container_of, event_of, listed_of, usage_of
 from dltools.engine.docker.changes import Changes, DockerLimits, path_of
 from dltools.engine.docker.contexts import check, default_address, socket_of
+from dltools.engine.docker.http import Transport, dial_socket, understood
 from dltools.engine.docker.moves import LIST, DockerMoves
 from dltools.engine.docker.streams import asked_log, followed_log, log_file
 from dltools.engine.docker.swarm import Swarm
-from dltools.engine.docker.transport import Transport, dial_socket, understood
 from dltools.engine.gpu_access import access_by_specification
 from dltools.engine.interface import (
     ALL_CAPABILITIES,

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from dltools.engine.docker.changes import Changes, path_of
+from dltools.engine.docker.http import Transport, quoted
 from dltools.engine.docker.swarm import SERVICE
-from dltools.engine.docker.transport import Transport, quoted
 from dltools.engine.interface import Container, Fields, GoneError
 from dltools.engine.limits.limit_updates import creation_fields
 from dltools.engine.parts import Delivers, Move, Moves

@@ -13,15 +13,8 @@ from collections import deque
 from collections.abc import Iterator
 from pathlib import Path
 
-from dltools.engine.docker import transport
-from dltools.engine.docker.transport import (
-    CUT_OFF,
-    LOG_TIMEOUT_S,
-    Answer,
-    Params,
-    Transport,
-    quoted,
-)
+from dltools.engine.docker import http
+from dltools.engine.docker.http import CUT_OFF, LOG_TIMEOUT_S, Answer, Params, Transport, quoted
 from dltools.engine.interface import LARGEST_BACKLOG, Container, LogFlow, RefusedError
 from dltools.engine.log_reading import cut_message, entry_of
 from dltools.engine.patience import comes_true
@@ -193,7 +186,7 @@ class FollowedLog(LogFlow):
     def _drain(self) -> int:
         """Take what has come into the socket, up to `LARGEST`, and return how many bytes wait to be
         given."""
-        while not self._has_all and len(self._received) < transport.LARGEST:
+        while not self._has_all and len(self._received) < http.LARGEST:
             try:
                 data = self._connection.recv(1 << 18)
             except OSError as error:
@@ -218,7 +211,7 @@ class FollowedLog(LogFlow):
             is_burst = self._is_refilled()
         came = bytes(self._received)
         self._received.clear()
-        self.is_behind = len(came) >= transport.LARGEST
+        self.is_behind = len(came) >= http.LARGEST
         entries = self._splitter.feed(came)
         if has_all:
             entries += self._splitter.end()

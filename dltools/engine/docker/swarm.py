@@ -15,7 +15,7 @@ from urllib.parse import quote
 
 from dltools.engine.address import Address
 from dltools.engine.docker.contexts import check
-from dltools.engine.docker.transport import Transport
+from dltools.engine.docker.http import Transport
 from dltools.engine.interface import GoneError, RefusedError
 from dltools.engine.services import Node, Service, ServiceChange, Task
 from dltools.errors import ConfigError, UnavailableError

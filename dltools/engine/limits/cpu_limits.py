@@ -17,15 +17,9 @@ from typing import Any
 
 from dltools.engine import cgroup, cpu_demand, host
 from dltools.engine.interface import Container, Engine, Fields, LocatedContainer
-from dltools.engine.kernel_scales import (
-    LEAST_CPUS,
-    LEAST_SHARES,
-    MOST_SHARES,
-    weight_from_v2,
-    weight_to_v2,
-)
+from dltools.engine.kernel_scales import LEAST_SHARES, MOST_SHARES, weight_from_v2, weight_to_v2
 from dltools.engine.parts import SetsLimits, needed
-from dltools.notation.limits import WEIGHT, Limits, weight_of
+from dltools.notation.limits import LEAST_CPUS, WEIGHT, Limits, weight_of
 from dltools.notation.resources import format_cpus, parse_cpus
 
 

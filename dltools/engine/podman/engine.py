@@ -16,8 +16,8 @@ from dltools.engine.cgroup import is_alone_in_scope
 from dltools.engine.docker.changes import Changes, DockerLimits, path_of
 from dltools.engine.docker.contexts import check
 from dltools.engine.docker.engine import DockerEngine, connect
+from dltools.engine.docker.http import Transport
 from dltools.engine.docker.moves import DockerMoves
-from dltools.engine.docker.transport import Transport
 from dltools.engine.interface import Capabilities, Container, Engine, Event, Fields, RefusedError
 from dltools.engine.kernel_reading import read_text
 from dltools.engine.limits.limit_updates import FIELDS

@@ -3,8 +3,8 @@
 Threads of one job wait for each other at barriers, and spin while they wait. A job of k threads
 with the share f of the CPUs that it could use makes useful a part f^(3 (1 - 1/k)) of its CPU time,
 but not less than 0.21. One thread loses nothing; two threads on half their CPUs run at 0.18 of
-their speed, on a third at 0.07. tests/sim/test_sharing.py has the measured rows and the errors of
-this law. The forecast and the simulator go by it.
+their speed, on a third at 0.07. tests/sim/test_cpu_sharing.py has the measured rows and the errors
+of this law. The forecast and the simulator go by it.
 """
 
 from __future__ import annotations

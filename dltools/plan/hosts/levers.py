@@ -24,12 +24,14 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from dltools.actions.settings import LEAST_CPUS, Settings
+from dltools.actions.settings import Settings
+from dltools.notation.limits import LEAST_CPUS
 from dltools.notation.resources import short_uuid
 from dltools.notation.times import MICRO
 from dltools.plan.hosts.host_history import HostHistory
 from dltools.plan.policy.by_resource import sharing_devices
-from dltools.plan.realisation.mode import LeverSettings, QueueParameters
+from dltools.plan.realisation.mode import LeverSettings
+from dltools.plan.realisation.options import QueueParameters
 from dltools.plan.signals.busy_threads import is_serving
 from dltools.plan.signals.container_history import ContainerHistory
 from dltools.plan.signals.gpu_use import GpuLever

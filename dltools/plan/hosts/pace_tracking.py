@@ -9,7 +9,7 @@ from __future__ import annotations
 from dltools.plan.hosts.host_history import HostHistory, Jobs
 from dltools.plan.realisation.contention import Contention
 from dltools.plan.realisation.feeders import CpusLeft
-from dltools.plan.realisation.mode import Mode
+from dltools.plan.realisation.options import Mode
 from dltools.plan.realisation.queue_positions import Queue
 from dltools.plan.realisation.shared_host import Realisation
 from dltools.plan.signals.busy_threads import is_serving

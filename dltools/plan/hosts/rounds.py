@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from dltools.labels import Role
 from dltools.notation.limits import differs
-from dltools.plan.forecast.promise import Due
+from dltools.plan.forecast.docker_alone import Due
 from dltools.plan.hosts.host_history import HostHistory, Jobs, Look
 from dltools.plan.hosts.levers import LOOK_S, lever_settings, move_levers
 from dltools.plan.hosts.pace_tracking import measured_contention, measured_cpus_left, note_places
@@ -21,7 +21,8 @@ from dltools.plan.policy.by_user import FairAmongUsers
 from dltools.plan.policy.interface import Cluster, HostState, Policy, Requirements, State
 from dltools.plan.realisation.arrangement import choose_mode
 from dltools.plan.realisation.bounds import possible
-from dltools.plan.realisation.mode import ORDERED, Mode, ModeChoice, RealisationOptions
+from dltools.plan.realisation.mode import ModeChoice
+from dltools.plan.realisation.options import ORDERED, Mode, RealisationOptions
 from dltools.plan.realisation.realise import Situation, realise
 from dltools.plan.realisation.shared_host import Realisation
 from dltools.plan.signals.busy_threads import busy_threads

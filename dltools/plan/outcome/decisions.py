@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from typing import cast
 
 from dltools.actions.plans import Action, Op
-from dltools.actions.settings import LEAST_CPUS, Settings, TurnSettings, as_found
-from dltools.notation.limits import LIMITS, differs, only
+from dltools.actions.settings import Settings, TurnSettings, as_found
+from dltools.notation.limits import LEAST_CPUS, LIMITS, differs, only
 from dltools.plan.hosts.host_history import HostHistory
 from dltools.plan.policy.interface import Allocation
 from dltools.plan.realisation.shared_host import Realisation

@@ -18,7 +18,7 @@ from dltools.plan.policy.parameters import parameter, seconds
 from dltools.plan.policy.shares import cap, with_leftover
 from dltools.plan.signals.evaluation_metric import metric_of, why_flat
 from dltools.plan.signals.job import Job
-from dltools.plan.signals.prediction import Evidence, evidence, refit
+from dltools.plan.signals.remaining_effort import Evidence, evidence, refit
 
 
 @dataclass(frozen=True, slots=True)

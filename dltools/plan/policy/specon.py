@@ -45,7 +45,7 @@ from dltools.plan.policy.srtf import SRTF
 from dltools.plan.signals.container_history import JITTER
 from dltools.plan.signals.growth import Growth, cpu_use, growth, signal_of
 from dltools.plan.signals.job import Job
-from dltools.plan.signals.prediction import refit, remaining
+from dltools.plan.signals.remaining_effort import refit, remaining
 
 PROGRESSING, WATCHING, CONVERGED = "PC", "WC", "CC"
 CLASSES = (

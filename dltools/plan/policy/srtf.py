@@ -24,7 +24,7 @@ from dltools.plan.policy.interface import (
 from dltools.plan.policy.parameters import parameter, seconds
 from dltools.plan.policy.shares import queue_shares
 from dltools.plan.signals.job import Job
-from dltools.plan.signals.prediction import Remaining, refit, remaining
+from dltools.plan.signals.remaining_effort import Remaining, refit, remaining
 
 NEW, KNOWN, GUESSED, ENDLESS = "new", "known", "guessed", "endless"
 CLASSES = (

@@ -34,7 +34,7 @@ from dltools.plan.policy.parameters import parameter, seconds
 from dltools.plan.policy.shares import beta_floor, cap, in_proportion, with_leftover
 from dltools.plan.signals.evaluation_metric import candidates, has_values
 from dltools.plan.signals.job import Job
-from dltools.plan.signals.prediction import Remaining, refit, to_target
+from dltools.plan.signals.remaining_effort import Remaining, refit, to_target
 
 FIRST, SECOND, THIRD = "P1", "P2", "P3"
 CLASSES = (

@@ -6,5 +6,5 @@ waiting, under equal hard quotas as much as in free competition; strongly unequa
 lose almost nothing (measured: docs/numbers.md). All functions here are pure.
 
 No job starves: an unlimited job has the default weight, equals take turns, and a job that would
-else end later than it is promised to gets a turn before all others (`queue`).
+else end later than it is promised to gets a turn before all others (`order`).
 """

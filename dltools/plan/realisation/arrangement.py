@@ -3,9 +3,9 @@ by side. The one is taken by which they are forecast to end soonest in the mean.
 
 Where CPUs are idle, or all jobs fit, or somebody serves, no job waits. An order is taken only where
 the last job ends hardly later by it, and it wins more than it has lost so far, measured against an
-imagined host that Docker shares alone (`promise`). A job of unknown length is taken to need as much
-as it has had, which is the best guess where lengths have heavy tails, or less by its curve. All of
-it is ours.
+imagined host that Docker shares alone (`docker_alone`). A job of unknown length is taken to need as
+much as it has had, which is the best guess where lengths have heavy tails, or less by its curve.
+All of it is ours.
 """
 
 from __future__ import annotations
@@ -20,20 +20,12 @@ from typing import NamedTuple
 from dltools.notation.times import MICRO
 from dltools.plan.forecast.completion import Forecasts, Prospect, in_order, sharing_equally
 from dltools.plan.forecast.contention_law import spin_exponent
-from dltools.plan.forecast.promise import LAST, DockerAlone
+from dltools.plan.forecast.docker_alone import LAST, DockerAlone
 from dltools.plan.policy.interface import HostState
 from dltools.plan.realisation.contention import Contention, spins
 from dltools.plan.realisation.feeders import CpusLeft
-from dltools.plan.realisation.mode import (
-    ORDERED,
-    OTHERS,
-    SHORTEST,
-    WINS,
-    Comparison,
-    Mode,
-    ModeChoice,
-    RealisationOptions,
-)
+from dltools.plan.realisation.mode import OTHERS, SHORTEST, WINS, Comparison, ModeChoice
+from dltools.plan.realisation.options import ORDERED, Mode, RealisationOptions
 from dltools.plan.realisation.order import groups_that_fit, standings
 from dltools.plan.realisation.queue_positions import Queue
 from dltools.plan.realisation.shared_host import SharedHost, allocations_of
@@ -45,7 +37,7 @@ from dltools.plan.signals.busy_threads import (
     needed_cpus,
 )
 from dltools.plan.signals.job import Job
-from dltools.plan.signals.prediction import length_left, remaining
+from dltools.plan.signals.remaining_effort import length_left, remaining
 
 _COUNTS = 2.0
 """How many times what an order, or turns, have lost counts against what they are forecast to win

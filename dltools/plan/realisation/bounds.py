@@ -17,7 +17,8 @@ from dataclasses import replace
 from dltools.actions.settings import Settings, TurnSettings
 from dltools.notation.limits import DEFAULT_WEIGHT, only, whole_weight
 from dltools.notation.resources import format_cpus, parse_cpus
-from dltools.plan.realisation.mode import OTHERS, Mode, ModeChoice
+from dltools.plan.realisation.mode import OTHERS, ModeChoice
+from dltools.plan.realisation.options import Mode
 from dltools.plan.realisation.shared_host import Realisation
 from dltools.plan.signals.in_force import Owner
 from dltools.plan.signals.job import Job

@@ -23,7 +23,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from dltools.notation.times import MICRO
-from dltools.plan.realisation.mode import OTHERS, Mode, ModeChoice
+from dltools.plan.realisation.mode import OTHERS, ModeChoice
+from dltools.plan.realisation.options import Mode
 from dltools.plan.signals.busy_threads import busy_threads
 from dltools.plan.signals.job import Job
 

@@ -22,7 +22,8 @@ from dltools.notation.limits import DEFAULT_WEIGHT
 from dltools.notation.resources import format_cpus
 from dltools.notation.times import MICRO
 from dltools.plan.policy.interface import HostState
-from dltools.plan.realisation.mode import Mode, ModeChoice
+from dltools.plan.realisation.mode import ModeChoice
+from dltools.plan.realisation.options import Mode
 from dltools.plan.realisation.shared_host import Realisation, SharedHost
 from dltools.plan.signals.busy_threads import cpus_together, is_serving, needed_cpus
 from dltools.plan.signals.job import Job

@@ -11,10 +11,10 @@ import sys
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from dltools.actions.settings import TURN_S
+from dltools.actions.turn_lengths import TURN_S
 from dltools.labels import longest_pause_s
 from dltools.notation.times import MICRO
-from dltools.plan.forecast.promise import Due
+from dltools.plan.forecast.docker_alone import Due
 from dltools.plan.policy.by_user import by_user
 from dltools.plan.realisation.queue_positions import Queue, Runs
 from dltools.plan.realisation.shared_host import SharedHost

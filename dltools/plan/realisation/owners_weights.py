@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from dltools.actions.settings import Settings
 from dltools.plan.realisation.bounds import can_be_done
-from dltools.plan.realisation.mode import Mode
+from dltools.plan.realisation.options import Mode
 from dltools.plan.realisation.queue_positions import Queue
 from dltools.plan.realisation.queue_weights import priorities
 from dltools.plan.realisation.shared_host import Realisation, SharedHost

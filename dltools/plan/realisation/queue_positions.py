@@ -4,7 +4,7 @@ Two rules keep a queue from starving a job (both ours):
 
 - jobs of equal standing take turns of `TURN_S` seconds; the one that has waited longest is next;
 - a job that would else end later than it is promised to gets a turn before all others (see
-  `promise`).
+  `docker_alone`).
 
 The queue is a value: the same positions at the same time give the same order.
 """
@@ -15,7 +15,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
-from dltools.actions.settings import TURN_S
+from dltools.actions.turn_lengths import TURN_S
 from dltools.notation.times import MICRO
 from dltools.plan.signals.container_history import JITTER
 

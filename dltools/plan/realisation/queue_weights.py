@@ -6,7 +6,8 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
-from dltools.actions.settings import TURN_S, Settings
+from dltools.actions.settings import Settings
+from dltools.actions.turn_lengths import TURN_S
 from dltools.notation.limits import whole_weight
 from dltools.notation.times import MICRO
 from dltools.plan.policy.shares import in_proportion

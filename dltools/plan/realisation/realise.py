@@ -9,11 +9,12 @@ from dataclasses import dataclass, field, replace
 
 from dltools.actions.settings import Settings, as_found
 from dltools.notation.limits import DEFAULTS, only
-from dltools.plan.forecast.promise import Due
+from dltools.plan.forecast.docker_alone import Due
 from dltools.plan.policy.interface import HostState
 from dltools.plan.realisation.bounds import within_bounds
 from dltools.plan.realisation.feeders import feeders, list_of_others
-from dltools.plan.realisation.mode import ORDERED, Mode, ModeChoice
+from dltools.plan.realisation.mode import ModeChoice
+from dltools.plan.realisation.options import ORDERED, Mode
 from dltools.plan.realisation.owners_weights import WEIGHTED, by_owners_weights
 from dltools.plan.realisation.queue_positions import Queue
 from dltools.plan.realisation.queue_weights import priorities

@@ -6,7 +6,8 @@ import math
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 
-from dltools.actions.settings import SHORTEST_TURN, Settings
+from dltools.actions.settings import Settings
+from dltools.actions.turn_lengths import SHORTEST_TURN
 from dltools.notation.limits import DEFAULT_WEIGHT, whole_weight
 from dltools.plan.realisation.order import (
     due_in_time,

@@ -9,9 +9,10 @@ from typing import Any
 
 from dltools.actions.settings import Settings
 from dltools.notation.limits import DEFAULT_WEIGHT
-from dltools.plan.forecast.promise import Due
+from dltools.plan.forecast.docker_alone import Due
 from dltools.plan.policy.interface import Allocation
-from dltools.plan.realisation.mode import Mode, ModeChoice
+from dltools.plan.realisation.mode import ModeChoice
+from dltools.plan.realisation.options import Mode
 from dltools.plan.realisation.queue_positions import Queue
 from dltools.plan.signals.busy_cpus import COMPETE
 from dltools.plan.signals.busy_threads import needed_cpus
@@ -68,8 +69,8 @@ class SharedHost:
     microseconds. `exploring`: ids of new jobs that run alone until they have reported twice, or
     have had their CPU seconds. `jobs_elsewhere`: jobs of which other hosts run containers.
     `others`: the share of the CPUs that programs use which are no jobs, None where that is unknown.
-    `dues`: until when jobs can wait, by run (see `promise`). `needs`: the CPUs that jobs can use,
-    by id, as far as that was asked for.
+    `dues`: until when jobs can wait, by run (see `docker_alone`). `needs`: the CPUs that jobs can
+    use, by id, as far as that was asked for.
     """
 
     choice: ModeChoice

@@ -8,8 +8,14 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from dltools.actions.settings import LEAST_CPUS, Settings
-from dltools.notation.limits import DEFAULT_WEIGHT, LEAST_WEIGHT, MOST_WEIGHT, whole_weight
+from dltools.actions.settings import Settings
+from dltools.notation.limits import (
+    DEFAULT_WEIGHT,
+    LEAST_CPUS,
+    LEAST_WEIGHT,
+    MOST_WEIGHT,
+    whole_weight,
+)
 from dltools.plan.policy.by_user import are_of_one_user
 from dltools.plan.policy.shares import in_proportion
 from dltools.plan.realisation import order

@@ -1,6 +1,6 @@
 """Learning curves: a robust fit to what a job has reported, and what the curve predicts. Ours.
 
-`prediction` fits a job's curve and asks it; `metric_series` keeps it beside its points.
+`remaining_effort` fits a job's curve and asks it; `metric_series` keeps it beside its points.
 
 A fit leaves out the first fifth of a history, which falls faster than any of the shapes. The rest
 is reduced to the medians of up to 24 blocks, which noise, spikes and NaN change little, and

@@ -5,9 +5,10 @@
 3. `match` asks the families of formats for the points in a line, then the generic reader, `named`,
    which names numbers by what stands beside them (`tokens`) or nearest (`nearest`).
 4. `rank` selects one of several processes that print the same metric.
-5. `repeats` drops points that the log had before.
+5. `repeats_and_redraws` drops points that the log had before.
 6. `confirm` holds a doubtful point back until a similar one follows.
-7. `repeats` holds the points of a bar back, and returns those of the last drawing of a step.
+7. `repeats_and_redraws` holds the points of a bar back, and returns those of the last drawing of a
+   step.
 
 `length` adds how long the job says that it will train.
 

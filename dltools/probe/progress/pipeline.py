@@ -18,7 +18,7 @@ from dltools.probe.progress.match import Automatic
 from dltools.probe.progress.named import BAR
 from dltools.probe.progress.prefix import peel
 from dltools.probe.progress.rank import Ranks
-from dltools.probe.progress.repeats import Drawings, Repeats
+from dltools.probe.progress.repeats_and_redraws import Drawings, Repeats
 from dltools.probe.progress.user_patterns import Pattern, PatternReader
 
 TagOf = Callable[[LogLine, list[Point]], T]

@@ -12,9 +12,10 @@ import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from dltools.report.plots.axes import Panel, TimeFrame, legend_inches, run_colours, safe
+from dltools.report.plots.axes import Panel, TimeFrame, legend_inches, safe
 from dltools.report.plots.gantt import gantt_panel
 from dltools.report.plots.over_time import limits_panel, progress_panel, responses_panel
+from dltools.report.plots.styles import run_colours
 from dltools.report.timelines import Run
 
 if TYPE_CHECKING:

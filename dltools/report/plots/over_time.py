@@ -15,11 +15,11 @@ from dltools.report.plots.axes import (
     changes,
     clock,
     legend,
-    line_style,
     safe,
     short,
     thinned,
 )
+from dltools.report.plots.styles import line_style
 from dltools.report.timelines import Timeline
 
 if TYPE_CHECKING:

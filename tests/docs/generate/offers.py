@@ -8,7 +8,7 @@ from docs.generate.parsers import Tool
 from dltools.plan.policy import registry
 from dltools.plan.policy.interface import Policy
 from dltools.plan.policy.parameters import describe, names
-from dltools.plan.realisation.mode import QueueParameters
+from dltools.plan.realisation.options import QueueParameters
 
 
 def offers() -> dict[str, str]:

@@ -13,7 +13,7 @@ from dltools.observations.schema import COLUMNS, Column
 from dltools.plan.policy import registry
 from dltools.plan.policy.interface import Policy, classes_of
 from dltools.plan.policy.parameters import describe
-from dltools.plan.realisation.mode import QueueParameters
+from dltools.plan.realisation.options import QueueParameters
 from dltools.probe.progress import FAMILIES
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import typer
 
 from dltools.plan.policy import registry
-from dltools.plan.realisation.mode import Mode
+from dltools.plan.realisation.options import Mode
 from dltools.report.plots.figure import KINDS as PICTURES
 from dltools.report.result_rows import CRITERIA
 from dltools.sim.generate import ARRIVALS

@@ -15,8 +15,8 @@ from helpers.containers import eventually
 from dltools.engine.address import Address
 from dltools.engine.docker.changes import Changes, DockerLimits
 from dltools.engine.docker.engine import DockerEngine, connect
+from dltools.engine.docker.http import Transport
 from dltools.engine.docker.streams import FollowedLog
-from dltools.engine.docker.transport import Transport
 from dltools.errors import DltoolsError, UnavailableError
 
 VERSION = b'{"ApiVersion": "1.41", "MinAPIVersion": "1.12"}'

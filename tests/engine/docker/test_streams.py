@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dltools.engine.docker import streams, transport
+from dltools.engine.docker import http, streams
+from dltools.engine.docker.http import Answer
 from dltools.engine.docker.streams import EntrySplitter, FollowedLog
-from dltools.engine.docker.transport import Answer
 
 
 def frame(payload: bytes) -> bytes:
@@ -104,7 +104,7 @@ def test_a_log_that_goes_on_gives_whole_entries_and_at_its_end_the_rest() -> Non
 
 
 def test_a_log_that_outruns_its_reader_says_so(monkeypatch) -> None:
-    monkeypatch.setattr(transport, "LARGEST", 20)
+    monkeypatch.setattr(http, "LARGEST", 20)
     log = log_of(frame(b"x" * 8), frame(b"y" * 12), tty=False)
     assert [(log.take(), log.is_behind) for _ in range(2)] == [
         ([b"x" * 8], False),

@@ -14,7 +14,7 @@ from dltools.apply.engine_actuator import EngineActuator
 from dltools.apply.refusals import is_own, unsupported
 from dltools.apply.turns import Rotation
 from dltools.engine.address import Address
-from dltools.engine.docker import changes, transport
+from dltools.engine.docker import changes, http
 from dltools.engine.docker.engine import DockerEngine
 from dltools.engine.interface import Container, Engine, GoneError, RefusedError
 from dltools.engine.journal import Journal
@@ -298,7 +298,7 @@ def test_who_does_not_answer_is_called_podman(tmp_path) -> None:
 
 
 def test_where_docker_is_not_podman_may_be(tmp_path, monkeypatch) -> None:
-    monkeypatch.setattr(transport, "PODMAN_SOCKET", tmp_path)
+    monkeypatch.setattr(http, "PODMAN_SOCKET", tmp_path)
     with pytest.raises(UnavailableError, match=f"Podman is here: --host unix://{tmp_path}$"):
         open_engine(Address(f"unix://{tmp_path}/docker.sock", "--host"))
 

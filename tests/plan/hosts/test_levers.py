@@ -8,7 +8,7 @@ from helpers.shared_gpu import Job, SharedGpu
 
 from dltools.actions.plan_lines import dump_plan, load_plans
 from dltools.actions.plans import Op
-from dltools.plan.realisation.mode import Mode
+from dltools.plan.realisation.options import Mode
 
 
 def training(name: str, priority: float = 1.0) -> Job:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from dltools.actions.plan_lines import dump_plan
 from dltools.observations.table import Row
 from dltools.plan.planner import Planner
-from dltools.plan.realisation.mode import Mode
+from dltools.plan.realisation.options import Mode
 
 SLEEP, SPIN = (0.0, 0.0, 0.0), (1.0, 1.0, 1.0)
 

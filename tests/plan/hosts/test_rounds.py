@@ -11,7 +11,7 @@ from dltools.notation.times import MICRO
 from dltools.plan.hosts.host_history import HostHistory
 from dltools.plan.hosts.rounds import Rounds
 from dltools.plan.policy.interface import Allocation, Cluster, Decision, Requirements, State
-from dltools.plan.realisation.mode import Mode, RealisationOptions
+from dltools.plan.realisation.options import Mode, RealisationOptions
 from dltools.plan.realisation.shared_host import Realisation
 from dltools.plan.signals.container_history import ContainerHistory
 

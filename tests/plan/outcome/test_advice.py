@@ -11,7 +11,7 @@ from dltools.observations.host_samples import DeviceUse
 from dltools.observations.table import Row
 from dltools.plan.outcome import decisions
 from dltools.plan.outcome.advice import advice
-from dltools.plan.realisation.mode import Mode
+from dltools.plan.realisation.options import Mode
 from dltools.plan.realisation.shared_host import Realisation
 from dltools.plan.signals.container_history import ContainerHistory
 from dltools.plan.signals.gpu_use import GpuUse

@@ -11,7 +11,7 @@ from dltools.plan.hosts.host_history import HostHistory
 from dltools.plan.outcome import decisions
 from dltools.plan.outcome.decisions import JobDecision, present_settings
 from dltools.plan.policy.interface import ActionKind, Allocation, JobAction
-from dltools.plan.realisation.mode import Mode
+from dltools.plan.realisation.options import Mode
 from dltools.plan.realisation.shared_host import Realisation
 from dltools.plan.signals.container_history import ContainerHistory
 from dltools.plan.signals.in_force import InForce

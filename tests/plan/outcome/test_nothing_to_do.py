@@ -6,7 +6,7 @@ import pytest
 from helpers.observed_rows import container, having_read, node, planner, point
 
 from dltools.observations.table import Row
-from dltools.plan.realisation.mode import Mode
+from dltools.plan.realisation.options import Mode
 
 
 def why(rows: list[Row], name: str = "flowcon", mode: Mode | None = None) -> str:

@@ -16,7 +16,7 @@ from dltools.observations.table import Row
 from dltools.plan.policy import registry
 from dltools.plan.policy.by_resource import decide, sharing_devices
 from dltools.plan.policy.interface import Allocation, Cluster, HostState, IntervalChange
-from dltools.plan.realisation.mode import Mode
+from dltools.plan.realisation.options import Mode
 from dltools.plan.signals.container_history import ContainerHistory
 
 BY_EFFORT = ("flowcon", "srtf", "las", "slaq", "tradl")

@@ -13,7 +13,7 @@ from dltools.plan.policy.baselines import FAIR
 from dltools.plan.policy.by_user import FairAmongUsers, user_shares
 from dltools.plan.policy.interface import Cluster, Decision, HostState
 from dltools.plan.policy.parameters import build
-from dltools.plan.realisation.mode import Mode, QueueParameters, RealisationOptions
+from dltools.plan.realisation.options import Mode, QueueParameters, RealisationOptions
 from dltools.plan.signals.container_history import ContainerHistory
 from dltools.plan.signals.resource_use import Use
 from dltools.sim.simulation import Observer, Simulation

@@ -7,7 +7,7 @@ import pytest
 
 from dltools.plan.policy.interface import Cluster, Decision, State, classes_of
 from dltools.plan.policy.registry import policies
-from dltools.plan.realisation.mode import RealisationOptions
+from dltools.plan.realisation.options import RealisationOptions
 from dltools.sim.simulation import Simulation
 from dltools.sim.workload_file import read_workload
 

@@ -10,7 +10,7 @@ from dltools.actions.plans import Plan
 from dltools.observations.table import Row
 from dltools.plan.outcome.decisions import JobDecision
 from dltools.plan.policy.dqoes import DQOES, classify
-from dltools.plan.realisation.mode import Mode
+from dltools.plan.realisation.options import Mode
 
 QOE = '{{"dltools.qoe": "{}"}}'
 

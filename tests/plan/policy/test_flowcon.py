@@ -7,7 +7,7 @@ from helpers.observed_rows import at, container, decisions_of, node, planner_of,
 
 from dltools.observations.table import Row
 from dltools.plan.policy.flowcon import limit, transition
-from dltools.plan.realisation.mode import Mode
+from dltools.plan.realisation.options import Mode
 
 ALPHA = 0.03
 

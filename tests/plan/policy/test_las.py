@@ -5,7 +5,7 @@ from helpers.observed_rows import container, decisions_of, node, planner_of, poi
 
 from dltools.observations.table import Row
 from dltools.plan.policy import las
-from dltools.plan.realisation.mode import Mode
+from dltools.plan.realisation.options import Mode
 
 
 @pytest.mark.parametrize(

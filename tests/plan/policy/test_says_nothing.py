@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from dltools.observations.table import Row
 from dltools.plan.policy import registry
 from dltools.plan.policy.interface import Allocation
-from dltools.plan.realisation.mode import Mode
+from dltools.plan.realisation.options import Mode
 from dltools.plan.signals import evaluation_metric
 
 NAN = math.nan

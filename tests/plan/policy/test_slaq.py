@@ -5,7 +5,7 @@ from helpers.observed_rows import container, decisions_of, node, planner_of, poi
 
 from dltools.observations.table import Row
 from dltools.plan.policy import slaq
-from dltools.plan.realisation.mode import Mode
+from dltools.plan.realisation.options import Mode
 
 
 def test_the_steeper_curve_gets_more_and_all_get_the_floor() -> None:

@@ -4,7 +4,7 @@ from helpers.observed_rows import container, decisions_of, node, planner_of, poi
 
 from dltools.observations.table import Row
 from dltools.plan.policy import srtf
-from dltools.plan.realisation.mode import Mode
+from dltools.plan.realisation.options import Mode
 
 
 def trained(name: str, epochs: int, of: int, seconds: float) -> list[Row]:

@@ -10,7 +10,7 @@ from dltools.observations.table import Row, to_table
 from dltools.observations.targets import TargetMet
 from dltools.plan.planner import Planner
 from dltools.plan.policy.tradl import TRADL
-from dltools.plan.realisation.mode import Mode, RealisationOptions
+from dltools.plan.realisation.options import Mode, RealisationOptions
 
 JOBS = {"a": ("0.5", "0.2"), "b": ("0.5", "0.2"), "c": ("0.95", None)}
 

@@ -7,7 +7,8 @@ from helpers.shared_hosts import job
 
 from dltools.notation.times import MICRO
 from dltools.plan.realisation.contention import PATIENCE_S, Contention, spins
-from dltools.plan.realisation.mode import Comparison, Mode, ModeChoice
+from dltools.plan.realisation.mode import Comparison, ModeChoice
+from dltools.plan.realisation.options import Mode
 from dltools.plan.signals.container_history import ContainerHistory
 from dltools.plan.signals.paces import Mark, Pace
 from dltools.plan.signals.resource_use import CpuDemand

@@ -15,7 +15,8 @@ from dltools.plan.planner import Planner
 from dltools.plan.policy.interface import Cluster
 from dltools.plan.policy.specon import KnownJob, load_of
 from dltools.plan.realisation.bounds import possible
-from dltools.plan.realisation.mode import Mode, ModeChoice
+from dltools.plan.realisation.mode import ModeChoice
+from dltools.plan.realisation.options import Mode
 
 SLURM_V1 = "cpus+cpu_weight+cpuset+move"
 CRI = "cpuset+pause+move"

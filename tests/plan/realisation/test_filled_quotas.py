@@ -5,7 +5,8 @@ from helpers.shared_hosts import host, job, realised
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dltools.plan.realisation.mode import Mode, ModeChoice
+from dltools.plan.realisation.mode import ModeChoice
+from dltools.plan.realisation.options import Mode
 from dltools.plan.signals.in_force import Owner
 
 FILLED = ModeChoice(Mode.QUOTA, "", fills=True)

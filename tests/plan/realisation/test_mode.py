@@ -5,7 +5,8 @@ from helpers.shared_hosts import host, job, realised
 
 from dltools.plan.policy.interface import HostState
 from dltools.plan.realisation.arrangement import Outlook, choose_mode
-from dltools.plan.realisation.mode import Mode, ModeChoice, RealisationOptions
+from dltools.plan.realisation.mode import ModeChoice
+from dltools.plan.realisation.options import Mode, RealisationOptions
 from dltools.plan.signals.container_history import ContainerHistory
 from dltools.plan.signals.paces import Mark, Pace
 

@@ -12,9 +12,10 @@ from dltools.actions.settings import Settings
 from dltools.labels import LONGEST_PAUSE, Role
 from dltools.notation.times import MICRO
 from dltools.observations.roles import Judgement
-from dltools.plan.forecast.promise import Due
+from dltools.plan.forecast.docker_alone import Due
 from dltools.plan.policy.interface import Allocation, HostState
-from dltools.plan.realisation.mode import Mode, ModeChoice
+from dltools.plan.realisation.mode import ModeChoice
+from dltools.plan.realisation.options import Mode
 from dltools.plan.realisation.order import (
     groups_that_fit,
     in_order,

@@ -25,7 +25,8 @@ from hypothesis import strategies as st
 from dltools.notation.resources import format_cpus, parse_cpus
 from dltools.observations.table import Row
 from dltools.plan.policy.interface import Allocation, HostState
-from dltools.plan.realisation.mode import Mode, ModeChoice, QueueParameters
+from dltools.plan.realisation.mode import ModeChoice
+from dltools.plan.realisation.options import Mode, QueueParameters
 from dltools.plan.realisation.queue_positions import Queue
 from dltools.plan.signals.busy_threads import needed_cpus
 from dltools.plan.signals.container_history import ContainerHistory

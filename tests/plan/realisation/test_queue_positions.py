@@ -8,10 +8,10 @@ from helpers.shared_hosts import job, played
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dltools.actions.settings import TURN_S
+from dltools.actions.turn_lengths import TURN_S
 from dltools.notation.saved_values import from_json, to_json
 from dltools.plan.forecast.completion import equal_parts
-from dltools.plan.forecast.promise import LATEST
+from dltools.plan.forecast.docker_alone import LATEST
 from dltools.plan.realisation.queue_positions import Queue, QueuePosition
 from dltools.plan.signals.busy_threads import needed_cpus
 

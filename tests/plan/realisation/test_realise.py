@@ -4,7 +4,8 @@ import pytest
 from helpers.shared_hosts import first_jobs, host, job, realised, settings_of
 
 from dltools.plan.policy.interface import Allocation, HostState
-from dltools.plan.realisation.mode import Mode, ModeChoice
+from dltools.plan.realisation.mode import ModeChoice
+from dltools.plan.realisation.options import Mode
 from dltools.plan.signals.container_history import ContainerHistory
 from dltools.plan.signals.in_force import InForce, Owner
 from dltools.plan.signals.resource_use import CpuDemand

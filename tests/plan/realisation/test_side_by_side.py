@@ -5,8 +5,9 @@ from dataclasses import replace
 import pytest
 from helpers.shared_hosts import host, job, realised, settings_of
 
-from dltools.plan.forecast.promise import Due
-from dltools.plan.realisation.mode import Mode, ModeChoice
+from dltools.plan.forecast.docker_alone import Due
+from dltools.plan.realisation.mode import ModeChoice
+from dltools.plan.realisation.options import Mode
 from dltools.plan.realisation.queue_positions import Queue, QueuePosition
 
 

@@ -24,7 +24,7 @@ from hypothesis import strategies as st
 
 from dltools.actions.plans import Action, Op, Plan
 from dltools.observations.table import Row
-from dltools.plan.realisation.mode import Mode
+from dltools.plan.realisation.options import Mode
 
 MEETS = "10.0.0.2:29500"
 

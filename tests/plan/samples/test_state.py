@@ -11,7 +11,7 @@ from dltools.observations.formats.registry import read_table
 from dltools.plan.planner import Planner
 from dltools.plan.policy import registry
 from dltools.plan.policy.parameters import build
-from dltools.plan.realisation.mode import Mode, QueueParameters, RealisationOptions
+from dltools.plan.realisation.options import Mode, QueueParameters, RealisationOptions
 
 ROOT = Path(__file__).parents[3]
 RECORDING = ROOT / "samples" / "digits" / "recording.parquet"

@@ -13,7 +13,7 @@ from dltools.plan.planner import copied
 from dltools.plan.signals.container_history import ContainerHistory
 from dltools.plan.signals.effort import EpochCost
 from dltools.plan.signals.gpu_use import GpuUse
-from dltools.plan.signals.prediction import remaining
+from dltools.plan.signals.remaining_effort import remaining
 
 NAN = math.nan
 

@@ -9,7 +9,7 @@ from helpers.observed_rows import container, decisions_of, node, planner_of, poi
 
 from dltools.observations.table import Row
 from dltools.plan.policy import registry
-from dltools.plan.realisation.mode import Mode
+from dltools.plan.realisation.options import Mode
 from dltools.plan.signals.evaluation_metric import candidates, has_diverged, metric_of, objective
 
 

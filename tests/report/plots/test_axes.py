@@ -6,16 +6,8 @@ from hypothesis import strategies as st
 
 from dltools.observations.container_records import Series, SeriesPoint
 from dltools.plan.policy import registry
-from dltools.report.plots.axes import (
-    area,
-    changes,
-    clock,
-    line_style,
-    run_colours,
-    safe,
-    short,
-    thinned,
-)
+from dltools.report.plots.axes import area, changes, clock, safe, short, thinned
+from dltools.report.plots.styles import line_style, run_colours
 
 
 def test_lines_look_different() -> None:

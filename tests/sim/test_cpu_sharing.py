@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from dltools.actions.settings import Settings
 from dltools.plan.forecast.contention_law import LEAST_USEFUL, spin_exponent
-from dltools.sim.sharing import (
+from dltools.sim.cpu_sharing import (
     CHANGE_OVER_S,
     SimulatedTurn,
     allocate,

@@ -7,7 +7,7 @@ from helpers.histories import history
 
 from dltools.plan.signals.container_history import ContainerHistory
 from dltools.plan.signals.effort import EpochCost
-from dltools.plan.signals.prediction import length_left, refit, remaining, to_target
+from dltools.plan.signals.remaining_effort import length_left, refit, remaining, to_target
 
 
 def test_epochs_say_what_is_left() -> None:

@@ -30,7 +30,7 @@ from dltools.notation.times import MICRO
 from dltools.plan.forecast.completion import Prospect, equal_parts, sharing_equally
 from dltools.plan.signals.busy_threads import needed_cpus
 from dltools.plan.signals.job import Job
-from dltools.plan.signals.prediction import length_left
+from dltools.plan.signals.remaining_effort import length_left
 
 LATEST = 1.2
 """How many times later than under Docker alone a job may end."""

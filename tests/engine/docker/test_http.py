@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from dltools.engine.docker.transport import Transport, connection_errors, raise_refusal
+from dltools.engine.docker.http import Transport, connection_errors, raise_refusal
 from dltools.engine.interface import GoneError, RefusedError
 from dltools.engine.patience import Patience
 from dltools.errors import AccessError, UnavailableError

@@ -1,6 +1,6 @@
 """Rows as cells of text."""
 
-from dltools.report.cells import cells, markdown
+from dltools.report.result_tables import cells, markdown
 
 
 def test_cells_show_ratios_and_leave_out_what_is_empty() -> None:

@@ -4,7 +4,7 @@ import pytest
 from helpers.shared_hosts import job
 
 from dltools.notation.times import MICRO
-from dltools.plan.forecast.promise import DockerAlone
+from dltools.plan.forecast.docker_alone import DockerAlone
 from dltools.plan.signals.container_history import ContainerHistory
 
 

@@ -10,7 +10,7 @@ from helpers.containers import api, eventually, socket_path
 from helpers.engine_relay import EngineRelay
 from helpers.tools import complaint
 
-from dltools.engine.docker import transport
+from dltools.engine.docker import http
 from dltools.engine.docker.engine import DockerEngine
 from dltools.engine.interface import GoneError, RefusedError
 
@@ -22,7 +22,7 @@ def by_the_api(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_quiet_event_stream_outlives_the_timeout(run, monkeypatch) -> None:
-    monkeypatch.setattr(transport, "TIMEOUT_S", 3)
+    monkeypatch.setattr(http, "TIMEOUT_S", 3)
     seen: list[tuple[str, str]] = []
     events = DockerEngine().events(time.time())
 
@@ -50,7 +50,7 @@ def says_one_and_two(flow: Any) -> None:
 
 def test_a_quiet_log_outlives_the_timeout(run, monkeypatch) -> None:
     job = run("echo one; sleep 5; echo two; sleep 600")
-    monkeypatch.setattr(transport, "TIMEOUT_S", 3)
+    monkeypatch.setattr(http, "TIMEOUT_S", 3)
     engine = DockerEngine()
     flow = engine.follow(engine.inspect(job.id), 0.0)
     says_one_and_two(flow)
@@ -67,7 +67,7 @@ def test_a_log_ends_with_its_container(run) -> None:
 
 
 def test_a_log_that_nobody_takes_stays_bounded(run, monkeypatch) -> None:
-    monkeypatch.setattr(transport, "LARGEST", 100_000)
+    monkeypatch.setattr(http, "LARGEST", 100_000)
     job = run("yes 0123456789012345678901234567890123456789; sleep 1")
     engine = DockerEngine()
     flow = engine.follow(engine.inspect(job.id), 0.0)
@@ -146,4 +146,4 @@ def test_an_engine_over_tcp_says_the_same(engine, run, far) -> None:
      ("1.60", "1.50", "1.50"), (None, None, "1.24")],
 )  # fmt: skip
 def test_an_api_version_both_know_is_used(newest, oldest, agreed) -> None:
-    assert transport.agreed_version(newest, oldest) == agreed
+    assert http.agreed_version(newest, oldest) == agreed
