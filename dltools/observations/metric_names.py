@@ -13,7 +13,7 @@ from typing import NamedTuple
 _WORDS = {
     "training": "train", "trn": "train", "tr": "train", "tst": "test", "te": "test", "vl": "val",
     "cv": "val", "valid": "val", "validation": "val", "validate": "val", "vali": "val",
-    "dev": "val", "heldout": "val", "accurancy": "accuracy",
+    "dev": "val", "heldout": "val", "accurancy": "accuracy", "accu": "accuracy", "va": "val",
     "evaluation": "eval", "testing": "test",
     "acc": "accuracy", "ppl": "perplexity", "err": "error",
     "gnorm": "grad_norm", "gradnorm": "grad_norm", "gradient": "grad",
@@ -176,7 +176,7 @@ def evaluation_rank(name: str) -> Rank:
     group = _group(lower, frozenset(words))
     whole = _WHOLE_REWARDS if group <= 1 else _PLAIN
     is_whole = whole.issuperset(words) or (group > 1 and not _TOTALS.isdisjoint(words))
-    part = 1 if (words[-1] == "loss" or group <= 1) and not is_whole else 0
+    part = 1 if ("loss" in words or group <= 1) and not is_whole else 0
     part = part or (1 if _AT_ONE.search(lower) else 0)
     achieved = _achieved(frozenset(words)) if group <= 1 else 0
     return group, achieved, extreme + part, _LATER.get(words[0], 0), name

@@ -198,12 +198,12 @@ def _is_about(line: str, epoch_end: int, token: Token, metrics: int) -> bool:
 
 
 def counter_of(line: str, token: Token) -> str:
-    """Return the name of a token, or the word before it if the name only says that it is a number:
-    `iteration index: 100`."""
+    """Return the name of a token, with the word before it if that is `global`, or that word alone
+    if the name only says that it is a number: `iteration index: 100`."""
+    before = line[max(0, token.start - LOOK_BACK) : token.start].split()[-1:]
     if token.name.lower() in _NUMBERS:
-        words = line[max(0, token.start - LOOK_BACK) : token.start].split()
-        return words[-1] if words else ""
-    return token.name
+        return "".join(before)
+    return f"global_{token.name}" if before == ["global"] else token.name
 
 
 def count(step: str | None, scale: int, epoch: str | None) -> Count:

@@ -10,7 +10,7 @@ from dltools.observations.metric_names import is_metric, normal_name
 from dltools.probe.progress.base import PLAIN_NUMBER, Regex
 from dltools.probe.progress.line_counters import INDEX, LOOK_BACK
 from dltools.probe.progress.phases import PHASES
-from dltools.probe.progress.tokens import NameKind, Token, name_kind
+from dltools.probe.progress.tokens import COUNTER_KINDS, NameKind, Token, name_kind
 
 _STOP = frozenset({
     "info", "warning", "debug", "the", "a", "an", "this", "with", "and", "at", "for", "in", "on",
@@ -52,6 +52,9 @@ _TASK = Regex(
 )
 """What an evaluation is of, where each task has a line: `Evaluating arc: accuracy 0.25`."""
 
+_COUNTED = Regex(r"\s*\[?\d{1,9}(?:/\d{1,9}|\])\s")
+"""A line that begins with its number."""
+
 _CELL = Regex(r"\s*(?:[|\u2502]|$)")
 
 
@@ -68,8 +71,13 @@ def candidates(line: str, tokens: Sequence[Token]) -> list[Candidate]:
     result, left, has_metric = [], 0, False
     names = {token.start for token in tokens}
     places = {*names}
+    twins = _of_phases(line, tokens)
     for token in tokens:
         what = name_kind(token.name)
+        if what <= NameKind.BESIDE and token in twins:
+            result.append(Candidate(token, twins[token], token.start))
+            has_metric, left = True, token.end
+            continue
         if what is NameKind.OTHER and _is_of_trainer(line, token):
             what = NameKind.BESIDE
         name, start = (token.name, token.start)
@@ -79,7 +87,8 @@ def candidates(line: str, tokens: Sequence[Token]) -> list[Candidate]:
             if name != token.name:
                 what = name_kind(name) if what < NameKind.BESIDE else max(what, name_kind(name))
         if what >= NameKind.BESIDE:
-            places.add(start)
+            if name_kind(name) is not NameKind.OTHER:
+                places.add(start)
             if what <= NameKind.WEAK:
                 token = _in_a_cell(line, token, start)
             if total := _SUM.match(line, token.value[1]):
@@ -101,6 +110,29 @@ def candidates(line: str, tokens: Sequence[Token]) -> list[Candidate]:
         result = _without_bests(line, places, result)
         has_metric = any(name_kind(candidate.name) > NameKind.BESIDE for candidate in result)
     return result if has_metric else []
+
+
+def _of_phases(line: str, tokens: Sequence[Token]) -> dict[Token, str]:
+    """Return the tokens, with their names, that a line with a counter gives for several phases,
+    whatever their names say: `[3] train-pre:0.5 val-pre:0.4`, `my_own: 0.5 - val_my_own: 0.4`."""
+    if not any(phase in line for phase in PHASES) or not (
+        _COUNTED.match(line) or any(name_kind(token.name) in COUNTER_KINDS for token in tokens)
+    ):
+        return {}
+    found: dict[str, dict[Token, str]] = {}
+    left = 0
+    for token in tokens:
+        name, left = _full_name(line, token, left)[0], token.end
+        phase, _, base = normal_name(name).partition("_")
+        base = base.lstrip("0123456789_") if phase in PHASES else normal_name(name)
+        if token.delimiter in (":", "=") and "." in token.text and is_metric(base):
+            found.setdefault(base, {})[token] = name
+    return {
+        token: name
+        for names in found.values()
+        if len({normal_name(name) for name in names.values()}) > 1
+        for token, name in names.items()
+    }
 
 
 def _is_of_trainer(line: str, token: Token) -> bool:

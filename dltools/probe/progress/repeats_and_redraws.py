@@ -12,11 +12,18 @@ from dltools.probe.progress.confirm import T, Tagged
 from dltools.probe.progress.lines import LogLine
 from dltools.probe.progress.named import BAR
 
-_LONG = 8
-"""Characters of a value that no two passes of an epoch give alike."""
+_LONG, _LONG_OF_EVALUATION = 8, 6
+"""Characters of a value that no two passes, or two evaluations, of an epoch give alike."""
 
 _SAID_AGAIN = 1e-5
 """Relative difference of a value without a step that is said again with fewer digits."""
+
+
+_DECIMALS = 3
+"""Decimals from which a value that is another one rounded is that one."""
+
+
+_EVALUATIONS = ("val_", "test_", "eval_")
 
 
 class Repeats:
@@ -46,16 +53,25 @@ class Repeats:
 
 def _is_repeated(point: Point, before: Point, *, is_redrawn: bool) -> bool:
     """Tell whether a point says again what the one before it of its metric said."""
-    _, value, step, epoch = point[:4]
+    metric, value, step, epoch = point[:4]
     if step is not None and value == value != before.value:
         return False
     if value == before.value or (math.isnan(value) and math.isnan(before.value)):
         if step is None and epoch is None:
             return True
-        is_same = step == before.step if step is not None else len(repr(value)) >= _LONG
+        least = _LONG_OF_EVALUATION if metric.startswith(_EVALUATIONS) else _LONG
+        is_same = step == before.step if step is not None else len(repr(value)) >= least
         return is_same and (is_redrawn or epoch == before.epoch)
     is_place_same = step is None and epoch is not None and before[2:4] == (None, epoch)
-    return is_place_same and math.isclose(before.value, value, rel_tol=_SAID_AGAIN)
+    return is_place_same and (
+        math.isclose(before.value, value, rel_tol=_SAID_AGAIN) or _is_rounded(value, before.value)
+    )
+
+
+def _is_rounded(value: float, of: float) -> bool:
+    """Tell whether a value with some decimals is another one, rounded."""
+    decimals = len(repr(value).partition(".")[2])
+    return decimals >= _DECIMALS and math.isfinite(of) and round(of, decimals) == value
 
 
 class Drawings(Generic[T]):

@@ -132,7 +132,7 @@ def _is_total_loss(line: str, pairs: Sequence[Token]) -> bool:
     kinds = {*map(name_kind, others)}
     parts = [name for name in others if name_kind(name) not in COUNTER_KINDS]
     are_parts = all(is_metric(normal_name(name)) and "loss" not in name.lower() for name in parts)
-    is_sum = len(parts) > 1 and are_parts and NameKind.METRIC in kinds
+    is_sum = len(parts) > 1 and are_parts and bool({NameKind.METRIC, NameKind.EPOCH} & kinds)
     if len(totals) == 1 and (is_sum or kinds == {*COUNTER_KINDS}):
         return True
     places = [(max(0, token.start - _LONGEST_LIST), token.start) for token in totals]
@@ -203,7 +203,8 @@ class NameKind(IntEnum):
 COUNTER_KINDS = (NameKind.EPOCH, NameKind.STEP)
 
 _METRICS = JUDGED.union((
-    "absrel", "acc1", "acc5", "accuracies", "ade", "ap50", "ap75", "bpd", "bpt", "chamfer", "crps",
+    "absrel", "acc1", "acc5", "accuracies", "ade", "ap50", "ap75", "apl", "apm", "aps", "bpd", "bpt",
+    "chamfer", "crps",
     "der", "deviance", "elbo", "epe", "eprewmean", "fde", "giou", "inertia", "l2re", "logloss",
     "map50", "map75", "mape", "mase", "merror", "miou", "mlogloss", "mpjpe", "per", "recon",
     "rewmean", "rmsle", "pcc", "roc", "rouge1", "rouge2", "rougel", "sacrebleu", "silog", "sisnr",
@@ -317,7 +318,7 @@ def name_kind(name: str) -> NameKind:
         return NameKind.OTHER
     if "bits_per_" in normal:
         return NameKind.METRIC
-    words = normal.split("_")
+    words = normal.replace("_per_", "_").split("_")
     settings = _SETTINGS.intersection(words)
     is_metric_still = (settings == {"clip"} and words[-1] == "loss") or words == ["best", "fitness"]
     is_metric_still |= settings == {"target"} and words[0] in ("train", "val", "test")  # a domain
@@ -373,7 +374,7 @@ HINTS = (
 
 COUNTERS = (
     "epoch", "iter", "step", "episode", "batch", "round", "generation", "cycle", "trial", "it/s",
-    "s/it",
+    "s/it", "update",
 )  # fmt: skip
 """A line without any of these, in small letters, is no heading."""
 

@@ -32,6 +32,9 @@ _COUNTER_FIRST = Regex(
 )
 """How a row begins whose first column counts."""
 
+_EDGE = Regex(r", |[|\u2502\u2503*`]")
+"""What stands between words of a row."""
+
 _UNIT = Regex(r"(?<!^Train)(?<!^Valid)(?<!^Val)(?<!^Test)\s*\([^()]*\)$", re.IGNORECASE)
 """What stands in brackets behind a name. Behind a phase it is the name: `Valid(MRR)`."""
 
@@ -53,7 +56,7 @@ _CLASSES = ("Images", "Instances", "precision", "recall", "mAP50", "mAP50-95")
 _LOSSES = ("box", "obj", "cls", "dfl", "seg", "pose", "kobj", "total")
 """YOLO's columns: of its validation, by place, and losses."""
 
-_WORDS = ("loss", "epoch", "step", "iter", "round", "episode", "class", "gen", "average")
+_WORDS = ("loss", "epoch", "step", "iter", "round", "episode", "class", "gen", "average", "ap50")
 _OF_TABLES = (*_WORDS, *COUNTERS, "train", "val", "test", "dev", "all")
 """What headers have."""
 
@@ -73,7 +76,7 @@ _LONGEST_NAME = 60
 _LONGEST_HEADER = 1000
 _TIMES = "(hh:mm:ss)"
 """A unit in MATLAB's header."""
-_NORM = Regex(r"\|\|(\w{1,20})\|\|")
+_NORM = Regex(r"(?<=\s)\|{1,2}(\w{1,20})\|{1,2}(?=\s)")
 
 _TENSOR = Regex(r"tensor\(([^,()]{1,40})(?:, [^()]{0,60})?\)")
 
@@ -194,7 +197,8 @@ class Log:
         names = _cells(line if _BLANKS.search(line.strip()) else _TWO_WORDS.sub(r"\1_", line))
         names = [_SHORT.get(name, name) for name in names]
         if "\t" not in line:
-            names = [part for name in names for part in _columns(name)]
+            parts = [part for name in names for part in _BLANKS.split(name)]
+            names = [part for name in parts for part in _columns(name)]
         if not 2 <= len(names) <= _MOST_COLUMNS or any(map(_NUMBER.fullmatch, names)):
             return
         if any(len(name) > _LONGEST_NAME or name.count(" ") > 2 for name in names):
@@ -242,7 +246,7 @@ class Log:
         bar = _BAR.search(line) if "%" in line else None
         line = line[: bar.start()] if bar else line
         line = _SECONDS.sub("", line) if line[-1:] == "s" else line
-        words = line.replace(", ", " ").split()
+        words = _EDGE.sub(" ", line).split()
         cells = words if len(words) == len(self._names) else self._placed(line) or _cells(line)
         if len(cells) > len(self._names) or len(cells) < 2:
             return []
@@ -295,7 +299,7 @@ _SHORT = {"E": "epoch", "#": "step"}
 def _plain(line: str) -> str:
     """Return a line with numbers for tensors, and without units that would be taken for values."""
     line = _TENSOR.sub(r"\1", line) if "tensor(" in line else line
-    line = _NORM.sub(r"norm_\1", line) if "||" in line else line
+    line = _NORM.sub(r"norm_\1", line) if "|" in line else line
     return line.replace(_TIMES, "")
 
 
