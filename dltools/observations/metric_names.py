@@ -19,8 +19,13 @@ _WORDS = {
     "gnorm": "grad_norm", "gradnorm": "grad_norm", "gradient": "grad",
     "lr": "learning_rate", "ret": "return", "xent": "cross_entropy", "prec": "precision",
 }  # fmt: skip
-_PHASES = ("train", "val", "eval", "test")
-_EVALUATIONS = frozenset(_PHASES[1:])
+PHASES = ("train", "val", "eval", "test")
+"""What a normal name may begin with."""
+
+EVALUATED = tuple(f"{phase}_" for phase in PHASES[1:])
+"""What the names of an evaluation's metrics begin with."""
+
+_EVALUATIONS = frozenset(PHASES[1:])
 
 _QUANTILE = re.compile(r"_p\d{2,3}(?:_|$)")
 _BREAK = re.compile(r"(?<=[a-z0-9])(?=[A-Z][a-z])|[^A-Za-z0-9]+")
@@ -81,7 +86,7 @@ _FALLING_WORDS = frozenset({
 JUDGED = _QUALITIES.union(_RISING, _RISING_WORDS, _FALLING, _FALLING_WORDS)
 """Words by which a metric is known."""
 
-_PLAIN = frozenset({*_PHASES, "total", "tot", "loss"})
+_PLAIN = frozenset({*PHASES, "total", "tot", "loss"})
 _TOTALS = frozenset({"total", "tot"})
 _WHOLES = _PLAIN | _STATISTICS | {"epoch", "overall", "batch", "step"}
 """Words of a loss that is no part of another."""
@@ -89,7 +94,7 @@ _WHOLES = _PLAIN | _STATISTICS | {"epoch", "overall", "batch", "step"}
 _ACHIEVED = frozenset({"reward", "rewards", "rew", "rewmean", "eprewmean", "return", "returns",
                        "success", "win", "winrate"})  # fmt: skip
 _WHOLE_REWARDS = frozenset({
-    *_PHASES, *_STATISTICS, *_EXTREMES, *_ACHIEVED, "critic", "cumulative", "ema", "env", "ep",
+    *PHASES, *_STATISTICS, *_EXTREMES, *_ACHIEVED, "critic", "cumulative", "ema", "env", "ep",
     "episode", "episodes", "episodic", "evaluation", "final", "game", "objective", "rate", "rlhf",
     "rollout", "running", "score", "scores", "total",
 })  # fmt: skip
@@ -115,8 +120,8 @@ def normal_name(name: str) -> str:
         words.pop()
     if words[:1] == ["train"] and not _EVALUATIONS.isdisjoint(words):
         del words[0]  # said in a line of the training
-    for phase in _PHASES:
-        if phase in words[1:] and words[0] not in _PHASES:
+    for phase in PHASES:
+        if phase in words[1:] and words[0] not in PHASES:
             words.remove(phase)
             words.insert(0, phase)
             break

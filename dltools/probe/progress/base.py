@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable
 from typing import Any, ClassVar, NamedTuple, Protocol
 
-from dltools.observations.metric_names import is_metric, normal_name
+from dltools.observations.metric_names import PHASES, is_metric, normal_name
 
 
 class Point(NamedTuple):
@@ -136,7 +136,7 @@ def _metric(original: str, phase: str) -> str:
     metric = normal_name(original)
     if not is_metric(metric):
         return ""
-    if phase and not metric.startswith(("train_", "val_", "eval_", "test_")):
+    if phase and metric.partition("_")[0] not in PHASES:
         return f"{phase}_{metric}"
     return metric
 

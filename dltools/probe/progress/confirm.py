@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Generic, NamedTuple, TypeVar
 
+from dltools.observations.metric_names import EVALUATED
 from dltools.probe.progress.base import Point
 from dltools.probe.progress.line_shapes import Reading
 
@@ -28,7 +29,6 @@ lines of a program's source, or the classes of a model."""
 
 _MOST_FORMS = 1_000
 _MOST_WAITING = 4_096
-_PHASES = ("val_", "test_", "eval_")
 
 _Names = tuple[str, ...]
 """The metrics of a line. Lines that print the same of them as whole numbers have one form."""
@@ -193,7 +193,9 @@ class Confirmation(Generic[T]):
 
     def _is_result(self, waiting: _Waiting[T]) -> bool:
         metric = waiting.tagged[1].metric
-        is_evaluation = metric.startswith(_PHASES) and "_std" not in metric and not waiting.is_whole
+        is_evaluation = (
+            metric.startswith(EVALUATED) and "_std" not in metric and not waiting.is_whole
+        )
         return is_evaluation and metric not in self._sure
 
 

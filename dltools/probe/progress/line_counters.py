@@ -10,10 +10,9 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from dltools.observations.metric_names import normal_name
+from dltools.observations.metric_names import PHASES, normal_name
 from dltools.probe.progress.base import Regex, number
 from dltools.probe.progress.line_shapes import Span
-from dltools.probe.progress.phases import PHASES
 from dltools.probe.progress.prefix import own_start
 from dltools.probe.progress.tokens import NameKind, Token, name_kind, step_rank
 

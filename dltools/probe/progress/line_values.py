@@ -6,10 +6,9 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from dltools.observations.metric_names import is_metric, normal_name
+from dltools.observations.metric_names import PHASES, is_metric, normal_name
 from dltools.probe.progress.base import PLAIN_NUMBER, Regex
 from dltools.probe.progress.line_counters import INDEX, LOOK_BACK
-from dltools.probe.progress.phases import PHASES
 from dltools.probe.progress.tokens import COUNTER_KINDS, NameKind, Token, name_kind
 
 _STOP = frozenset({

@@ -13,7 +13,7 @@ import re
 from collections.abc import Sequence
 from functools import partial
 
-from dltools.observations.metric_names import normal_name
+from dltools.observations.metric_names import EVALUATED, PHASES, normal_name
 from dltools.probe.progress.base import Point, Regex, number
 from dltools.probe.progress.line_counters import NO_COUNT, Count, bar_in, count, counter_of, place
 from dltools.probe.progress.line_shapes import (
@@ -29,7 +29,7 @@ from dltools.probe.progress.line_shapes import (
 )
 from dltools.probe.progress.line_values import Candidate, candidates
 from dltools.probe.progress.nearest import enclosed, listed, nearest
-from dltools.probe.progress.phases import PHASES, PhaseWord, phase_before, phase_words
+from dltools.probe.progress.phases import PhaseWord, phase_before, phase_words
 from dltools.probe.progress.prefix import own_start
 from dltools.probe.progress.tokens import (
     COUNTER_KINDS,
@@ -70,7 +70,7 @@ _ABOUT_PHASES = Regex(
 )
 """Words of a heading that names a phase."""
 
-_PHASED = tuple(f"{phase}_" for phase in PHASES)
+_PHASED = ("train_", *EVALUATED)
 _GENERATION = Regex(r"\bgen(?:eration)?\W{1,3}\d", re.IGNORECASE)
 _BEST = Regex(r"\bbest(?=(?: [a-z]\w*){1,3} ?[:=])", re.IGNORECASE)
 _STATISTIC = Regex(r"\b(avg|average|mean|median|smoothed|running)\W{1,2}$", re.IGNORECASE)
@@ -176,7 +176,7 @@ class Named:
         is_whole = meaning.is_end and at.epoch not in (None, self._bar.epoch)
         if is_bar and self._has_gone_back(at):
             meaning = _of_phase(meaning, "test")
-        if is_bar and at.epoch is None and all(name.startswith(_PHASED[1:]) for name in names):
+        if is_bar and at.epoch is None and all(name.startswith(EVALUATED) for name in names):
             at = Count(at.step, self.newest.epoch)
         if is_whole:  # a bar that is drawn once says how many steps an epoch has
             at = Count(None, at.epoch)
@@ -253,7 +253,7 @@ class Named:
         of_phase = self.newest if is_whole else Count(None, self.newest.epoch)
         placed = []
         for point in points:
-            is_of_phase = point.metric.startswith(_PHASED[1:])
+            is_of_phase = point.metric.startswith(EVALUATED)
             is_new = point[4] == "named" and (point[0], point[5]) not in self._counted
             at = of_phase if is_of_phase else self.newest if is_new else NO_COUNT
             placed.append(point if at is NO_COUNT else point._replace(step=at.step, epoch=at.epoch))

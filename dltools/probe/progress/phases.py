@@ -9,8 +9,6 @@ from typing import NamedTuple
 from dltools.probe.progress.base import Regex
 from dltools.probe.progress.prefix import own_start
 
-PHASES = ("train", "val", "eval", "test")
-
 _WORDS = Regex(
     r"(?<![\w./@=])(?<!\D-)(?<!^-)(?<![\w.:]\\)(train(?:ing|ed(?= with))?"
     r"|val(?:i(?:d(?:ation|ating|ate(?:d(?= with))?)?)?)?"

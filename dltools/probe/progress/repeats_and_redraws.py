@@ -7,6 +7,7 @@ from __future__ import annotations
 import math
 from typing import Generic
 
+from dltools.observations.metric_names import EVALUATED
 from dltools.probe.progress.base import Point
 from dltools.probe.progress.confirm import T, Tagged
 from dltools.probe.progress.lines import LogLine
@@ -15,15 +16,9 @@ from dltools.probe.progress.named import BAR
 _LONG, _LONG_OF_EVALUATION = 8, 6
 """Characters of a value that no two passes, or two evaluations, of an epoch give alike."""
 
-_SAID_AGAIN = 1e-5
-"""Relative difference of a value without a step that is said again with fewer digits."""
-
 
 _DECIMALS = 3
 """Decimals from which a value that is another one rounded is that one."""
-
-
-_EVALUATIONS = ("val_", "test_", "eval_")
 
 
 class Repeats:
@@ -59,19 +54,17 @@ def _is_repeated(point: Point, before: Point, *, is_redrawn: bool) -> bool:
     if value == before.value or (math.isnan(value) and math.isnan(before.value)):
         if step is None and epoch is None:
             return True
-        least = _LONG_OF_EVALUATION if metric.startswith(_EVALUATIONS) else _LONG
+        least = _LONG_OF_EVALUATION if metric.startswith(EVALUATED) else _LONG
         is_same = step == before.step if step is not None else len(repr(value)) >= least
         return is_same and (is_redrawn or epoch == before.epoch)
     is_place_same = step is None and epoch is not None and before[2:4] == (None, epoch)
-    return is_place_same and (
-        math.isclose(before.value, value, rel_tol=_SAID_AGAIN) or _is_rounded(value, before.value)
-    )
+    return is_place_same and _is_rounded(value, before.value)
 
 
-def _is_rounded(value: float, of: float) -> bool:
-    """Tell whether a value with some decimals is another one, rounded."""
-    decimals = len(repr(value).partition(".")[2])
-    return decimals >= _DECIMALS and math.isfinite(of) and round(of, decimals) == value
+def _is_rounded(value: float, other: float) -> bool:
+    """Tell whether one of two values with some decimals is the other, rounded."""
+    decimals = min(len(repr(number).partition(".")[2]) for number in (value, other))
+    return decimals >= _DECIMALS and round(value, decimals) == round(other, decimals)
 
 
 class Drawings(Generic[T]):

@@ -203,12 +203,11 @@ class NameKind(IntEnum):
 COUNTER_KINDS = (NameKind.EPOCH, NameKind.STEP)
 
 _METRICS = JUDGED.union((
-    "absrel", "acc1", "acc5", "accuracies", "ade", "ap50", "ap75", "apl", "apm", "aps", "bpd", "bpt",
-    "chamfer", "crps",
-    "der", "deviance", "elbo", "epe", "eprewmean", "fde", "giou", "inertia", "l2re", "logloss",
-    "map50", "map75", "mape", "mase", "merror", "miou", "mlogloss", "mpjpe", "per", "recon",
-    "rewmean", "rmsle", "pcc", "roc", "rouge1", "rouge2", "rougel", "sacrebleu", "silog", "sisnr",
-    "smape", "softspl",
+    "absrel", "acc1", "acc5", "accuracies", "ade", "ap50", "ap75", "apl", "apm", "aps", "bpd",
+    "bpt", "chamfer", "crps", "der", "deviance", "elbo", "epe", "eprewmean", "fde", "giou",
+    "inertia", "l2re", "logloss", "map50", "map75", "mape", "mase", "merror", "miou", "mlogloss",
+    "mpjpe", "per", "recon", "rewmean", "rmsle", "pcc", "roc", "rouge1", "rouge2", "rougel",
+    "sacrebleu", "silog", "sisnr", "smape", "softspl",
 )) - {
     "ap", "ar", "ari", "core", "correct", "entropy", "error", "f", "fitness", "hit", "wins",
     "hits", "hr", "is", "kl", "ll", "loss", "match", "mbo", "neg", "nmi", "pass", "precision", "r",
