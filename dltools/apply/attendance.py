@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from functools import partial
 
-from dltools.apply.attended_settings import OwnSettings
+from dltools.apply.own_settings import OwnSettings
 from dltools.apply.turns import Rotation
 from dltools.engine.event_feed import EventFeed
 from dltools.engine.freeze_watch import FreezeWatch

@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 
 from dltools.apply.attendance import Attendance, Hearing
-from dltools.apply.attended_settings import OwnSettings
 from dltools.apply.left_alone import HandsOff
+from dltools.apply.own_settings import OwnSettings
 from dltools.apply.refusals import FOREIGN, SIGNALLED, UPDATED
 from dltools.apply.settings_update import SettingsUpdate
 from dltools.apply.turns import Rotation

@@ -24,7 +24,7 @@ from dltools.apply.original_settings import timestamp
 from dltools.apply.turn_queues import TurnQueues
 from dltools.apply.turn_schedule import Place, Turn, TurnWait, Use
 from dltools.engine import host
-from dltools.engine.cgroup_reading import Directory
+from dltools.engine.cgroup_files import Directory
 from dltools.engine.cpu_demand import DemandWatch, threads_wait
 from dltools.engine.freezer import thaw_if_stuck
 from dltools.engine.interface import Engine, Event, GoneError, LocatedContainer, RefusedError

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from dltools.engine.cgroup_reading import CpuUsage, Directory, MemoryUsage, Transfer, Usage
+from dltools.engine.cgroup_files import CpuUsage, Directory, MemoryUsage, Transfer, Usage
 from dltools.engine.kernel_reading import ROOT, HeldFiles, pressure_seconds, read_int, read_text
 from dltools.notation.limits import Limits
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 
-from dltools.engine.cgroup_reading import Directory
+from dltools.engine.cgroup_files import Directory
 from dltools.engine.interface import Engine, GoneError, RefusedError
 from dltools.engine.kernel_reading import read_flat, read_text
 from dltools.engine.patience import comes_true

@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 
 from dltools.engine.cgroup import Cgroup, Mount
-from dltools.engine.cgroup_reading import Directory
+from dltools.engine.cgroup_files import Directory
 from dltools.engine.kernel_reading import ROOT, pressure_seconds, read_text
 from dltools.notation.resources import format_cpus, parse_cpus
 from dltools.observations.table import Row

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, Protocol
 
 from dltools.engine import cgroup
 from dltools.engine.cgroup import Cgroup
-from dltools.engine.cgroup_reading import Directory, Usage
+from dltools.engine.cgroup_files import Directory, Usage
 from dltools.engine.kernel_reading import ROOT
 from dltools.errors import DltoolsError
 from dltools.labels import ORIGIN, PREFIX

@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 
 from dltools.engine import host
-from dltools.engine.cgroup_reading import Usage
+from dltools.engine.cgroup_files import Usage
 from dltools.engine.cpu_demand import threads_wait
 from dltools.engine.interface import Engine
 from dltools.engine.left_alone_records import LeftAlone, read_left_alone
@@ -21,7 +21,7 @@ from dltools.labels import PROTECT
 from dltools.observations.roles import NO_RULES, Rules
 from dltools.observations.table import Row
 from dltools.probe.container_watch import SEARCH_PART, Searchable, search_due
-from dltools.probe.gpu.collector import Gpus, owners
+from dltools.probe.gpu.gpu_rows import Gpus, owners
 from dltools.probe.inventory import Inventory, Watched
 from dltools.probe.rows import OwnerColumns, add_job_columns, container_row, user_columns
 from dltools.threads import in_threads

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from dltools.engine.cgroup import Cgroup
-from dltools.engine.cgroup_reading import CpuUsage, MemoryUsage, Transfer, Usage, network_bytes
+from dltools.engine.cgroup_files import CpuUsage, MemoryUsage, Transfer, Usage, network_bytes
 from dltools.engine.distributed import Membership, membership_at_start
 from dltools.engine.gpu_access import share_at_start
 from dltools.engine.interface import Container, Engine

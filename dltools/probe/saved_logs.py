@@ -16,7 +16,7 @@ from dltools.bounded_reading import LONGEST_LINE
 from dltools.errors import DataError
 from dltools.notation.resources import format_bytes
 from dltools.observations.table import Row
-from dltools.probe.point_times import PointTime, PointTimes
+from dltools.probe.log_times import PointTime, PointTimes
 from dltools.probe.progress import Extractor, PointReader
 from dltools.probe.progress.confirm import Tagged
 from dltools.probe.rows import progress_row

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from dltools.actions.settings import Settings
 from dltools.sim import cpu_sharing, devices
-from dltools.sim.activities import Portion
 from dltools.sim.simulated_job import SimulatedJob
+from dltools.sim.training_and_serving import Portion
 from dltools.sim.workload import Job
 
 _LOOKS_AT_OTHERS = 4

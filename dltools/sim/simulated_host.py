@@ -14,9 +14,9 @@ from dltools.plan.hosts.host_history import HostHistory
 from dltools.plan.policy.interface import Requirements
 from dltools.plan.realisation.shared_host import Realisation
 from dltools.sim import devices, histories
-from dltools.sim.activities import Report
 from dltools.sim.reaction import AT_ONCE, Looks, Reaction
 from dltools.sim.simulated_job import SimulatedJob
+from dltools.sim.training_and_serving import Report
 from dltools.sim.workload import HostSpec, Job
 
 

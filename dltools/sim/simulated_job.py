@@ -8,7 +8,7 @@ from dltools.actions.settings import Settings
 from dltools.notation.limits import CPU_LIMITS, only
 from dltools.observations.outcomes import JobResult
 from dltools.plan.signals.container_history import ContainerHistory
-from dltools.sim.activities import Portion, Readers, Report, Serving, Training, without
+from dltools.sim.training_and_serving import Portion, Readers, Report, Serving, Training, without
 from dltools.sim.workload import Job
 
 _TURN = ("group", "turn_s")

@@ -12,9 +12,9 @@ from dltools.notation.times import MICRO
 from dltools.observations.device_rows import device_cells
 from dltools.observations.table import Row, to_table
 from dltools.sim import devices
-from dltools.sim.activities import Report
 from dltools.sim.simulated_host import SimulatedHost
 from dltools.sim.simulated_job import SimulatedJob
+from dltools.sim.training_and_serving import Report
 from dltools.sim.workload import labels_text, role_of
 
 if TYPE_CHECKING:

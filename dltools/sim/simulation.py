@@ -19,13 +19,13 @@ from dltools.plan.hosts.host_history import HostHistory
 from dltools.plan.hosts.rounds import Rounds
 from dltools.plan.policy.interface import ActionKind, Policy
 from dltools.plan.realisation.options import RealisationOptions
-from dltools.sim.activities import Portion, Readers
 from dltools.sim.agenda import Agenda, Arrival, Event, Landing, Observation, Wake
 from dltools.sim.histories import new_history
 from dltools.sim.job_shares import give_portions
 from dltools.sim.reaction import AT_ONCE, LEAST_STEP, Reaction
 from dltools.sim.simulated_host import SimulatedHost, host_for
 from dltools.sim.simulated_job import SimulatedJob
+from dltools.sim.training_and_serving import Portion, Readers
 from dltools.sim.workload import Job, Workload
 
 

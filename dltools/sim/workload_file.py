@@ -14,7 +14,7 @@ from typing import Any
 from dltools.errors import DataError, reading
 from dltools.sim.generate import ARRIVALS, TRAININGS, arrivals
 from dltools.sim.workload import HostSpec, Job, Workload, workload_of
-from dltools.sim.workload_tables import MOST, Kinds, Table, kind_of, read_jobs, read_kinds, tables
+from dltools.sim.workload_keys import MOST, Kinds, Table, kind_of, read_jobs, read_kinds, tables
 
 _TABLES = ("node", "kind", "job", "stream", "vary")
 

@@ -8,7 +8,7 @@ import pytest
 
 from dltools.engine import cgroup
 from dltools.engine.cgroup import Cgroup
-from dltools.engine.cgroup_reading import Directory
+from dltools.engine.cgroup_files import Directory
 from dltools.engine.interface import Container
 
 V2 = "30 25 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup rw\n"

@@ -5,7 +5,7 @@ from helpers.cgroup_trees import Machine
 
 from dltools.engine import cgroup
 from dltools.engine.cgroup import Cgroup
-from dltools.engine.cgroup_reading import Usage, network_bytes
+from dltools.engine.cgroup_files import Usage, network_bytes
 from dltools.notation.limits import Limits
 
 

@@ -8,7 +8,7 @@ from queue import Empty, SimpleQueue
 import pytest
 
 from dltools.engine import freezer
-from dltools.engine.cgroup_reading import Directory
+from dltools.engine.cgroup_files import Directory
 from dltools.engine.freeze_watch import FreezeWatch
 from dltools.engine.interface import Container, Engine, GoneError, RefusedError
 

@@ -17,7 +17,7 @@ from helpers.tar_archives import archive
 from dltools.actions.plans import Op, Result, Status
 from dltools.apply.migrate.migration import Migration, MigrationFiles
 from dltools.apply.migrate.migrator import Migrator
-from dltools.apply.migrate.mover import Mover
+from dltools.apply.migrate.move_steps import Mover
 from dltools.engine.docker.moves import NO_RESTART, DockerMoves
 from dltools.engine.interface import ALL_CAPABILITIES, Container, Engine, GoneError, RefusedError
 from dltools.engine.parts import Delivers, Move, Moves

@@ -216,9 +216,9 @@ def probe(directory: Path, arguments: list[str]) -> None:
     """Run dl-probe on a host with the stand-in as its GPU."""
     sys.modules["pynvml"] = StandInNvml(directory)  # type: ignore[assignment]
     from dltools.cli.probe import main
-    from dltools.probe.gpu import collector
+    from dltools.probe.gpu import gpu_rows
 
-    collector.driver_present = lambda: True
+    gpu_rows.driver_present = lambda: True
     sys.argv = ["dl-probe", *arguments]
     main()
 

@@ -1,6 +1,6 @@
 """Text that logs may hold, for tests of what reads them."""
 
-from dltools.probe.progress.lines import LogLines
+from dltools.probe.progress.clean_lines import LogLines
 
 
 def lines_of(raw: bytes) -> list[str]:

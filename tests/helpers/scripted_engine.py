@@ -8,7 +8,7 @@ from typing import Any, cast
 
 from helpers.located_containers import container
 
-from dltools.engine.cgroup_reading import Usage
+from dltools.engine.cgroup_files import Usage
 from dltools.engine.docker.answers import event_of, usage_of
 from dltools.engine.docker.changes import Changes, DockerLimits
 from dltools.engine.interface import (

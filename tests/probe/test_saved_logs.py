@@ -9,7 +9,7 @@ from itertools import chain
 from subprocess import PIPE, Popen
 
 import pytest
-from probe.test_point_times import START, rows
+from probe.test_log_times import START, rows
 
 from dltools.observations.table import Row
 from dltools.probe import saved_logs

@@ -10,10 +10,10 @@ from dltools.plan.realisation.options import Mode
 from dltools.plan.realisation.shared_host import Realisation
 from dltools.plan.signals.container_history import ContainerHistory
 from dltools.plan.signals.resource_use import Use
-from dltools.sim.activities import Readers
 from dltools.sim.job_shares import give_portions
 from dltools.sim.simulated_host import SimulatedHost, host_for
 from dltools.sim.simulated_job import SimulatedJob
+from dltools.sim.training_and_serving import Readers
 from dltools.sim.workload import HostSpec, Job, LearningCurve, labels_of
 
 LINE = LearningCurve("loss", "linear", 1.0, 0.0)

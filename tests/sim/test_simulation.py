@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from dltools.observations.outcomes import JobResult, summarise
 from dltools.plan.policy import registry
 from dltools.plan.realisation.options import Mode
-from dltools.sim.activities import Portion, Readers, Serving
 from dltools.sim.generate import ARRIVALS, arrivals, trainings
 from dltools.sim.simulated_host import SimulatedHost
 from dltools.sim.simulation import Observer
+from dltools.sim.training_and_serving import Portion, Readers, Serving
 from dltools.sim.workload import HostSpec, Job, LearningCurve, Workload, workload_of
 
 POLICIES = sorted(registry.policies([]))

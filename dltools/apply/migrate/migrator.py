@@ -1,6 +1,6 @@
 """Migrations that plans order, and those that earlier runs have left half-way.
 
-The actuator calls it; `mover` takes the steps.
+The actuator calls it; `move_steps` takes the steps.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from dltools.actions.plans import Action, Result, Status
 from dltools.actions.settings import Settings
 from dltools.apply.migrate.migration import Migration, Step, WaitError
 from dltools.apply.migrate.movable import checkpoint_path, refusals, service_refusals
-from dltools.apply.migrate.mover import Mover, rolled_back
+from dltools.apply.migrate.move_steps import Mover, rolled_back
 from dltools.apply.migrate.service_steps import free, is_free, manager
 from dltools.engine.interface import Container, Engine, RefusedError
 from dltools.engine.links import has_container

@@ -21,7 +21,7 @@ from dltools.apply.leases import Guard
 from dltools.apply.locks import QUIET_S, LockedState, WriterMarks, end_run, state_after_watchdog
 from dltools.apply.migrate.migration import MigrationFiles
 from dltools.apply.migrate.migrator import Migrator
-from dltools.apply.migrate.mover import Mover
+from dltools.apply.migrate.move_steps import Mover
 from dltools.apply.turns import Rotation
 from dltools.apply.undo import end_dead_leases, unpause_leftovers
 from dltools.apply.waiting_file import WaitingFile

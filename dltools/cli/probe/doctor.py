@@ -17,7 +17,7 @@ import typer
 
 from dltools.cli.destinations import make_console
 from dltools.cli.exits import Exit
-from dltools.cli.probe.doctor_checks import Finding, Health, of_sample
+from dltools.cli.probe.doctor_on_sample import Finding, Health, of_sample
 from dltools.cli.remarks import as_root
 from dltools.engine import cgroup, state_folder
 from dltools.engine.kernel_reading import ROOT

@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 from dltools.engine import freezer
 from dltools.engine.cgroup import Cgroup, Mount, at_path, mounts, with_those_below
-from dltools.engine.cgroup_reading import Directory
+from dltools.engine.cgroup_files import Directory
 from dltools.engine.interface import RefusedError
 from dltools.engine.kernel_reading import ROOT, read_flat, read_text
 

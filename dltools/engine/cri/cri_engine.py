@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING
 from dltools.engine import cgroup, freezer, host, looked_events
 from dltools.engine.address import Address
 from dltools.engine.cgroup import Cgroup
-from dltools.engine.cgroup_reading import Directory
-from dltools.engine.cri import pod_containers
+from dltools.engine.cgroup_files import Directory
+from dltools.engine.cri import answers
 from dltools.engine.cri.connection import Connection, socket_path
 from dltools.engine.cri.cpu_resources import CriLimits
 from dltools.engine.interface import (
@@ -90,7 +90,7 @@ class CriEngine(Engine, Pauses):
         status = self._connection.ask("Status", verbose=True)
         self.host: str = os.environ.get(NODE_NAME) or os.uname().nodename
         machine = read_text("/etc/machine-id").strip() or self.host
-        words = (machine, version.runtime_name, pod_containers.root_of(status.info))
+        words = (machine, version.runtime_name, answers.root_of(status.info))
         self.id: str = f"cri-{hashlib.sha256(chr(0).join(words).encode()).hexdigest()[:32]}"
         self.cpus: int = host.online_cpus()
         self.memory: int = host.memory_bytes().get("MemTotal", 0)
@@ -102,8 +102,8 @@ class CriEngine(Engine, Pauses):
         and a name that one of these expressions matches."""
         listeds = []
         for container, pod in self._with_pods():
-            name = pod_containers.container_name(container.metadata.name, pod.metadata)
-            all_labels = pod_containers.labels_of(container.labels, pod)
+            name = answers.container_name(container.metadata.name, pod.metadata)
+            all_labels = answers.labels_of(container.labels, pod)
             is_named = not names or any(re.search(expression, name) for expression in names)
             if container.state == _RUNNING and has_labels(all_labels, labels) and is_named:
                 listeds.append(Listed(container.id, name, self._state(container.id, all_labels)))
@@ -129,9 +129,9 @@ class CriEngine(Engine, Pauses):
         """Return one container, by id or name."""
         container_id = self._id_of(id_)
         answer = self._connection.ask("ContainerStatus", container_id=container_id, verbose=True)
-        pod_id = str(pod_containers.info_of(answer.info).get("sandboxID") or "")
+        pod_id = str(answers.info_of(answer.info).get("sandboxID") or "")
         pod = self._connection.ask("PodSandboxStatus", pod_sandbox_id=pod_id).status
-        container = pod_containers.container_of(answer, pod)
+        container = answers.container_of(answer, pod)
         place = self._cgroups.of(container)
         is_paused = place is not None and freezer.is_frozen(place.directory("freezer"))
         return replace(container, state="paused") if is_paused else container
@@ -155,7 +155,7 @@ class CriEngine(Engine, Pauses):
         named = [
             container
             for container, pod in self._with_pods()
-            if pod_containers.container_name(container.metadata.name, pod.metadata) == text
+            if answers.container_name(container.metadata.name, pod.metadata) == text
         ]
         if not named:
             raise GoneError(f"no container is called {text}")

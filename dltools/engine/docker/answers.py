@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from dltools.engine.cgroup_reading import CpuUsage, MemoryUsage, Transfer, Usage
+from dltools.engine.cgroup_files import CpuUsage, MemoryUsage, Transfer, Usage
 from dltools.engine.docker.moves import is_own_network
 from dltools.engine.docker.swarm import SERVICE
 from dltools.engine.gpu_access import GpuAccess, asks_for_gpu, names_gpu

@@ -8,7 +8,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import ClassVar
 
-from dltools.engine.cgroup_reading import Directory
+from dltools.engine.cgroup_files import Directory
 from dltools.engine.interface import (
     Container,
     Engine,

@@ -16,8 +16,8 @@ from dltools.plan.realisation.bounds import can_be_done
 from dltools.plan.realisation.options import Mode
 from dltools.plan.realisation.queue_positions import Queue
 from dltools.plan.realisation.queue_weights import priorities
+from dltools.plan.realisation.quotas_and_weights import weights
 from dltools.plan.realisation.shared_host import Realisation, SharedHost
-from dltools.plan.realisation.side_by_side import weights
 from dltools.plan.signals.job import Job
 
 WEIGHTED = (Mode.WEIGHT, Mode.PRIORITY)

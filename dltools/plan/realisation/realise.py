@@ -18,9 +18,9 @@ from dltools.plan.realisation.options import ORDERED, Mode
 from dltools.plan.realisation.owners_weights import WEIGHTED, by_owners_weights
 from dltools.plan.realisation.queue_positions import Queue
 from dltools.plan.realisation.queue_weights import priorities
+from dltools.plan.realisation.quotas_and_weights import quotas, weights
 from dltools.plan.realisation.rotation import rotation
 from dltools.plan.realisation.shared_host import Realisation, SharedHost, allocations_of
-from dltools.plan.realisation.side_by_side import quotas, weights
 from dltools.plan.signals.busy_threads import cpus_together, is_serving
 from dltools.plan.signals.job import Job
 from dltools.text import joined

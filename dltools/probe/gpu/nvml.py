@@ -1,4 +1,4 @@
-"""NVML, and the GPUs of this host that it knows; called by `collector`.
+"""NVML, and the GPUs of this host that it knows; called by `gpu_rows`.
 
 Each call returns a value, or keeps the reason why there is none. NVML fails in many ways that are
 no fault of ours: a board does not know a call, a GPU falls off the bus, a process ends between two

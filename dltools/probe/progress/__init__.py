@@ -1,6 +1,6 @@
 """Finds progress points in what a job prints, by a pipeline with a module for each step.
 
-1. `lines` cuts the bytes of a log into lines, and a redrawn bar into its drawings.
+1. `clean_lines` cuts the bytes of a log into lines, and a redrawn bar into its drawings.
 2. `prefix` removes what an engine, a launcher or a rank has put before a line.
 3. `match` asks the families of formats for the points in a line, then the generic reader, `named`,
    which names numbers by what stands beside them (`tokens`) or nearest (`nearest`).

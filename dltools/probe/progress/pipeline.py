@@ -9,11 +9,11 @@ from collections.abc import Callable
 from typing import Any, Generic
 
 from dltools.probe.progress.base import Extractor, Point
+from dltools.probe.progress.clean_lines import LogLine, LogLines
 from dltools.probe.progress.confirm import Confirmation, T, Tagged
 from dltools.probe.progress.languages import in_english
 from dltools.probe.progress.length import SaidLength
 from dltools.probe.progress.line_shapes import NOTHING, Layout, Reading, Shapes
-from dltools.probe.progress.lines import LogLine, LogLines
 from dltools.probe.progress.match import Automatic
 from dltools.probe.progress.named import BAR
 from dltools.probe.progress.prefix import peel

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from dltools.probe.progress.base import Regex
-from dltools.probe.progress.lines import LogLine
+from dltools.probe.progress.clean_lines import LogLine
 
 Span = tuple[int, int]
 """Begin and end of a part of a line."""

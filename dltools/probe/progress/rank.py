@@ -7,7 +7,7 @@ from __future__ import annotations
 import re
 
 from dltools.probe.progress.base import Point, Regex
-from dltools.probe.progress.lines import LogLine
+from dltools.probe.progress.clean_lines import LogLine
 
 _SILENT = 200
 """A rank is no longer followed after this many points of other ranks without one of its own."""

@@ -9,8 +9,8 @@ from typing import Generic
 
 from dltools.observations.metric_names import EVALUATED
 from dltools.probe.progress.base import Point
+from dltools.probe.progress.clean_lines import LogLine
 from dltools.probe.progress.confirm import T, Tagged
-from dltools.probe.progress.lines import LogLine
 from dltools.probe.progress.named import BAR
 
 _LONG, _LONG_OF_EVALUATION = 8, 6

@@ -12,8 +12,8 @@ from probe.gpu.fake_nvml import ERRORS, FakeNvml, Gpu
 
 from dltools.engine.host import memory_bytes
 from dltools.observations.table import Row, to_table
-from dltools.probe.gpu import collector, nvml
-from dltools.probe.gpu.collector import Gpus, container_of, owners
+from dltools.probe.gpu import gpu_rows, nvml
+from dltools.probe.gpu.gpu_rows import Gpus, container_of, owners
 
 A, B = "a" * 64, "b" * 64
 SECOND = 1_000_000
@@ -29,7 +29,7 @@ def install(monkeypatch: pytest.MonkeyPatch) -> Callable[..., FakeNvml]:
     def installed(*gpus: Gpu) -> FakeNvml:
         fake = FakeNvml(list(gpus))
         monkeypatch.setitem(sys.modules, "pynvml", fake)
-        monkeypatch.setattr(collector, "driver_present", lambda: True)
+        monkeypatch.setattr(gpu_rows, "driver_present", lambda: True)
         return fake
 
     return installed
@@ -264,7 +264,7 @@ def test_no_series_of_faults_makes_it_fail(series) -> None:
     with pytest.MonkeyPatch.context() as patch:
         fake = FakeNvml([Gpu("GPU-1", 50, processes={100: 5}, samples=[(100, SECOND, 5)])])
         patch.setitem(sys.modules, "pynvml", fake)
-        patch.setattr(collector, "driver_present", lambda: True)
+        patch.setattr(gpu_rows, "driver_present", lambda: True)
         gpus = Gpus(owned)
         for number, faults in enumerate(series):
             fake.faults = faults

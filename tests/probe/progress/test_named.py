@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dltools.probe.progress import Point
-from dltools.probe.progress.lines import LONGEST_LINE
+from dltools.probe.progress.clean_lines import LONGEST_LINE
 from dltools.probe.progress.named import Named
 
 NAMED = Named()

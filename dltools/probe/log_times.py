@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta, timezone, tzinfo
 
 from dltools.probe.progress.base import Point, Regex
-from dltools.probe.progress.lines import LogLine
+from dltools.probe.progress.clean_lines import LogLine
 
 _APART = timedelta(seconds=1)
 _LATE = timedelta(minutes=10)

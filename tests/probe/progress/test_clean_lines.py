@@ -3,7 +3,7 @@
 import pytest
 from helpers.log_text import lines_of
 
-from dltools.probe.progress.lines import LONGEST_LINE
+from dltools.probe.progress.clean_lines import LONGEST_LINE
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from typing import Any, cast
 
 from helpers.observed_rows import container, gpu, node, point
 
-from dltools.cli.probe.doctor_checks import Finding, Health, of_sample
+from dltools.cli.probe.doctor_on_sample import Finding, Health, of_sample
 from dltools.engine.interface import Engine
 from dltools.observations.roles import NO_RULES
 from dltools.observations.schema import COLUMNS

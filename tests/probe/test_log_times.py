@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from dltools.observations.table import Row
 from dltools.probe import saved_logs
-from dltools.probe.point_times import Stamps
+from dltools.probe.log_times import Stamps
 from dltools.probe.progress import Automatic
 
 START = datetime(2026, 1, 31, 12, tzinfo=UTC)
