@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import math
 import re
+import time
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from dltools.probe.progress.base import Point
@@ -50,7 +52,10 @@ SERVERS = (
 )  # fmt: skip
 
 _SOURCE = "prometheus"
-_LONGEST_NAME = 200
+_LONGEST_NAME, _LONGEST_LINE = 200, 16_384
+_LONGEST_S = 1.0
+"""CPU seconds in which a text must be read. The parser takes time for the square of a line."""
+
 _QUANTILES = {"latency_p50_seconds": 0.5, "latency_p99_seconds": 0.99}
 
 _GENERIC = re.compile(
@@ -133,7 +138,8 @@ class Scrape:
 
 
 def parse_metrics(text: str) -> Scrape:
-    """Return the series of a text; lines that are no metrics are left out."""
+    """Return the series of a text; lines that are no metrics are left out. Raises ValueError if
+    there are too many."""
     scrape = Scrape()
     for name, labels, value in _samples(text):
         if not math.isfinite(value) or _SCRAPES in labels.values():
@@ -158,17 +164,15 @@ def parse_metrics(text: str) -> Scrape:
 def _samples(text: str) -> Iterator[tuple[str, dict[str, str], float]]:
     from prometheus_client.parser import text_string_to_metric_families
 
+    until = time.thread_time() + _LONGEST_S
     for line in text.splitlines():  # one by one: TYPE lines would change names
-        if line.startswith("#"):
+        if time.thread_time() > until:
+            raise ValueError("takes too long to read")
+        if line.startswith("#") or len(line) > _LONGEST_LINE:
             continue
-        try:
-            families = list(text_string_to_metric_families(f"{line}\n"))
-            samples = [
-                (s.name, s.labels, float(s.value)) for family in families for s in family.samples
-            ]
-        except Exception:  # no metric, or a whole number of hundreds of digits
-            continue
-        yield from samples
+        with suppress(Exception):  # no metric, or a whole number of hundreds of digits
+            families = text_string_to_metric_families(f"{line}\n")
+            yield from [(s.name, s.labels, float(s.value)) for f in families for s in f.samples]
 
 
 def rise(before: Scrape, after: Scrape, name: str) -> float | None:

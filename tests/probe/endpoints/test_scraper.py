@@ -118,6 +118,31 @@ def test_a_bad_server_is_a_gap_and_never_waited_for(server, answer) -> None:
     assert (source.gap or "").startswith(f"endpoint {server.url}: ")
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        b'a{x="' + b'\\"' * 1_900_000 + b'"} 1\n',
+        b"a{" + b",".join(b'x%d="1"' % number for number in range(300_000)) + b"} 1\n",
+        b"a 1\n" * 1_000_000,
+    ],
+    ids=["quotes", "labels", "lines"],
+)
+@pytest.mark.slow
+def test_metrics_that_take_long_to_read_hold_up_no_sample(server, text) -> None:
+    def answer(handler: http.server.BaseHTTPRequestHandler) -> None:
+        handler.send_response(200)
+        handler.send_header("Content-Length", str(len(text)))
+        handler.end_headers()
+        handler.wfile.write(text)
+
+    server.answer = answer
+    source = EndpointSource([server.url], wanted=True)
+    begun = time.thread_time()
+    assert source.read(0) == []
+    assert time.thread_time() - begun < 3.0
+    assert (source.gap or "").startswith(f"endpoint {server.url}: ")
+
+
 def test_one_that_fails_is_not_tried_again_for_a_minute(server) -> None:
     server.answer = redirecting
     source = EndpointSource([server.url], wanted=True)
