@@ -32,9 +32,9 @@ class Journal:
     """Reads a journal of wandb or SwanLab as it grows. After damage it gives nothing."""
 
     def __init__(self) -> None:
-        self._rest = b""
+        self._rest = bytearray()
         self._at = 0  # of the rest, in the file
-        self._parts: list[bytes] = []
+        self._begun = bytearray()  # of a record
         self.tracker = ""
         self.is_damaged = False
 
@@ -51,7 +51,7 @@ class Journal:
 
     def _records(self) -> Iterator[bytes]:
         if not self._at and len(self._rest) >= _HEADER:
-            self.tracker = _NAMES.get(self._rest[:4], "")
+            self.tracker = _NAMES.get(bytes(self._rest[:4]), "")
             self.is_damaged = not self.tracker
             self._take(_HEADER)
         while not self.is_damaged and self._at:
@@ -76,16 +76,16 @@ class Journal:
 
     def _joined(self, part: bytes, kind: int) -> Iterator[bytes]:
         if kind in (_FULL, _FIRST):
-            self._parts = []
-        self._parts.append(part)
-        if sum(map(len, self._parts)) > _LARGEST:
-            self._parts = []
+            self._begun.clear()
+        if len(self._begun) <= _LARGEST:
+            self._begun += part
         if kind in (_FULL, _LAST):
-            yield b"".join(self._parts)
-            self._parts = []
+            yield bytes(self._begun)
+            self._begun.clear()
 
     def _take(self, size: int) -> bytes:
-        taken, self._rest = self._rest[:size], self._rest[size:]
+        taken = bytes(self._rest[:size])
+        del self._rest[:size]
         self._at += size
         return taken
 

@@ -3,6 +3,7 @@
 import json
 import sqlite3
 import struct
+import time
 import zlib
 from contextlib import closing
 
@@ -111,6 +112,24 @@ def test_a_damaged_journal_gives_what_stands_before_the_damage() -> None:
     assert len(log.feed(WANDB[:60_000] + b"?" + WANDB[60_001:])) < 12
     assert log.is_damaged
     assert Journal().feed(b"SQLite format 3\0" * 9) == []
+
+
+EMPTY_PART = struct.pack("<IHB", zlib.crc32(b"\3"), 0, 3)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "data",
+    [
+        journal(WANDB[:7], [b"\x80\1\1"] * 400_000),
+        WANDB[:7] + EMPTY_PART * 4680 + b"\0" + (EMPTY_PART * 4681 + b"\0") * 16,
+    ],
+    ids=["records", "parts"],
+)
+def test_the_time_to_read_a_journal_grows_with_its_size(data) -> None:
+    begun = time.thread_time()
+    assert Journal().feed(data) == []
+    assert time.thread_time() - begun < 12
 
 
 @given(st.binary(max_size=300))
