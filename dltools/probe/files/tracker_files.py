@@ -15,6 +15,7 @@ from __future__ import annotations
 import contextlib
 import json
 import struct
+import time
 import zlib
 from collections.abc import Iterator
 from datetime import datetime
@@ -124,9 +125,10 @@ def _of_swanlab(record: Message) -> Logged | None:
 
 
 _MAGIC = b"SQLite format 3\0"
-_MOST_OPERATIONS = 400
-_MOST_ROWS = 100_000
-_ROWS = "SELECT id, timestamp, step, metrics FROM metrics WHERE id > ? ORDER BY id LIMIT ?"
+_LONGEST_S = 1.0
+"""CPU seconds. A view may call functions, of which one call may take hours: none may be called."""
+
+_ROWS = "SELECT id, timestamp, step, metrics FROM metrics WHERE id > ? ORDER BY id"
 
 
 class Database:
@@ -143,21 +145,23 @@ class Database:
             return []
         events: list[Logged] = []
         with contextlib.closing(sqlite3.connect(":memory:")) as memory:
-            ticks = iter(range(_MOST_OPERATIONS))
-            memory.set_progress_handler(lambda: next(ticks, None) is None, 10_000)
+            until = time.thread_time() + _LONGEST_S
+            memory.set_progress_handler(lambda: time.thread_time() > until, 100)
+            memory.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LARGEST)
+            memory.setlimit(sqlite3.SQLITE_LIMIT_FUNCTION_ARG, 0)
             with contextlib.suppress(sqlite3.Error, ValueError, OverflowError):
                 memory.deserialize(_with_log(data, log))
                 memory.execute("PRAGMA trusted_schema = OFF")
-                for number, time, step, said in memory.execute(_ROWS, (self._newest, _MOST_ROWS)):
+                for number, moment, step, said in memory.execute(_ROWS, (self._newest,)):
                     self._newest = int(number)
-                    events += _of_row(time, step, said)
+                    events += _of_row(moment, step, said)
         return events
 
 
-def _of_row(time: object, step: object, said: object) -> list[Logged]:
+def _of_row(moment: object, step: object, said: object) -> list[Logged]:
     try:
         record = json.loads(said if isinstance(said, (str, bytes)) else "")
-        seconds = datetime.fromisoformat(str(time)).timestamp()
+        seconds = datetime.fromisoformat(str(moment)).timestamp()
     except (ValueError, RecursionError, OverflowError):
         return []
     if not isinstance(record, dict):
@@ -175,17 +179,18 @@ def _with_log(data: bytes, log: bytes) -> bytes:
     pages = bytearray(data)
     if len(log) >= 32:
         (size,) = struct.unpack_from(">I", log, 8)
-        at, waiting = 32, []
+        at, total = 32, 0
+        waiting, written = dict[int, bytes](), dict[int, bytes]()
         while size and at + 24 + size <= len(log) and log[at + 8 : at + 16] == log[16:24]:
-            number, total = struct.unpack_from(">II", log, at)
-            waiting.append((number, log[at + 24 : at + 24 + size]))
+            number, count = struct.unpack_from(">II", log, at)
+            waiting[number] = log[at + 24 : at + 24 + size]
             at += 24 + size
-            if total:
-                if total * size > 2 * _LARGEST:
-                    break
-                pages = pages[: total * size].ljust(total * size, b"\0")
-                for page, content in waiting:
-                    pages[(page - 1) * size : page * size] = content
-                waiting = []
+            if count:
+                written |= waiting
+                waiting, total = {}, count
+        if 0 < total * size <= 2 * _LARGEST:
+            pages = pages[: total * size].ljust(total * size, b"\0")
+            for page in filter(range(1, total + 1).__contains__, written):
+                pages[(page - 1) * size : page * size] = written[page]
     pages[18:20] = b"\1\1"  # no write-ahead log
     return bytes(pages)

@@ -171,10 +171,38 @@ def add(base: sqlite3.Connection, step: int, record: dict[str, object]) -> None:
     base.commit()
 
 
-def test_a_database_whose_query_never_ends_is_left(tmp_path) -> None:
+@pytest.mark.parametrize(
+    "columns",
+    [
+        "i AS id, '' AS timestamp, i AS step, '{}' AS metrics",
+        "i AS id, '' AS timestamp, i AS step, hex(zeroblob(200000000)) AS metrics",
+        "i AS id, '' AS timestamp, i AS step, instr(hex(zeroblob(400000)),"
+        " hex(zeroblob(200000)) || '1') AS metrics",
+    ],
+    ids=["rows", "large", "slow"],
+)
+def test_a_database_whose_query_never_ends_is_left(tmp_path, columns) -> None:
     file = tmp_path / "job.db"
     with closing(sqlite3.connect(file)) as base:
         base.execute("CREATE VIEW metrics AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1"
-                     " FROM n) SELECT i AS id, '' AS timestamp, i AS step, '{}' AS metrics FROM n")  # fmt: skip
+                     f" FROM n) SELECT {columns} FROM n")  # fmt: skip
         base.commit()
+    begun = time.thread_time()
     assert Database().feed(file.read_bytes(), b"") == []
+    assert time.thread_time() - begun < 5
+
+
+def test_a_log_of_many_transactions_is_read_at_once(tmp_path) -> None:
+    file = tmp_path / "job.db"
+    with closing(sqlite3.connect(file)) as base:
+        base.execute("CREATE TABLE metrics (id INTEGER PRIMARY KEY, timestamp TEXT, step INTEGER,"
+                     " metrics TEXT)")  # fmt: skip
+        add(base, 0, {"loss": 2.5})
+        base.execute("CREATE TABLE other AS SELECT zeroblob(8000000)")
+        base.commit()
+    data, salt = file.read_bytes(), b"12345678"
+    frame = struct.pack(">II", 1, len(data) // 16) + salt + bytes(8) + data[:16]
+    log = struct.pack(">IIII", 0x377F0682, 3007000, 16, 0) + salt + bytes(8) + frame * 150_000
+    begun = time.thread_time()
+    assert [logged.values for logged in Database().feed(data, log)] == [{"loss": 2.5}]
+    assert time.thread_time() - begun < 5
