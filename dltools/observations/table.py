@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterable
-from datetime import datetime
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from dltools.errors import DataError, first_line
 from dltools.notation.times import to_micros
 from dltools.observations.schema import COLUMNS, REQUIRED, VERSION, VERSION_KEY, Type, arrow_schema
+from dltools.text import writable
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -25,7 +25,8 @@ Row = dict[str, Any]
 
 
 def to_table(rows: Iterable[Row]) -> pa.Table:
-    """Return rows as a table in the one schema, sorted by time."""
+    """Return rows as a table in the one schema, sorted by time. Half of a surrogate pair, which
+    JSON and names of files may hold, becomes ?."""
     import pyarrow as pa
 
     ordered = sorted(rows, key=itemgetter("time"))
@@ -34,23 +35,26 @@ def to_table(rows: Iterable[Row]) -> pa.Table:
     for number, row in enumerate(ordered):  # most rows have a quarter of the columns
         for name, value in row.items():
             values[name][number] = value
-    columns = []
-    for field in arrow_schema():
-        if field.name not in used:
-            columns.append(pa.nulls(len(ordered), field.type))
-        elif pa.types.is_timestamp(field.type):
-            columns.append(_times(values[field.name], field.type))
-        else:
-            columns.append(pa.array(values[field.name], field.type))
+    columns = [
+        _column(values[field.name], field.type)
+        if field.name in used
+        else pa.nulls(len(ordered), field.type)
+        for field in arrow_schema()
+    ]
     return pa.table(columns, schema=arrow_schema())
 
 
-def _times(moments: list[datetime | None], type_: pa.DataType) -> pa.Array:
-    """Return times as an Arrow array; Arrow's own conversion takes 17 times as long (measured)."""
+def _column(values: list[Any], type_: pa.DataType) -> pa.Array:
+    """Return values as an Arrow array, texts with ? for what UTF-8 cannot encode. Arrow's own
+    conversion of times takes 17 times as long (measured)."""
     import pyarrow as pa
 
-    micros = [None if moment is None else to_micros(moment) for moment in moments]
-    return pa.array(micros, type_)
+    if pa.types.is_timestamp(type_):
+        values = [None if moment is None else to_micros(moment) for moment in values]
+    try:
+        return pa.array(values, type_)
+    except UnicodeEncodeError:
+        return pa.array([None if text is None else writable(text) for text in values], type_)
 
 
 def is_one_of(column: pa.ChunkedArray, words: Collection[str]) -> pa.ChunkedArray:

@@ -34,6 +34,13 @@ def test_a_table_of_rows_is_sorted_and_stable(unsorted) -> None:
     assert table.column("host").to_pylist() == [row["host"] for row in ordered]
 
 
+def test_half_of_a_surrogate_pair_becomes_a_question_mark() -> None:
+    row = {"time": datetime(2031, 1, 1, tzinfo=UTC), "host": "h", "kind": "progress"}
+    table = to_table([{**row, "metric": "\ud800loss", "gap": "/\udcff: gone"}, row])
+    assert table.column("metric").to_pylist() == ["?loss", None]
+    assert table.column("gap").to_pylist() == ["/?: gone", None]
+
+
 @examples(20)
 @given(table=tables())
 def test_a_table_in_the_schema_conforms_to_itself(table) -> None:

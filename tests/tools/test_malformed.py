@@ -161,6 +161,10 @@ def test_half_of_a_surrogate_pair_is_no_text(tool, place) -> None:
     for more in (), ("--format", "table", "--quiet"):
         done = tool("dl-plan", "-p", "tradl", *more, input=encode(PARQUET, to_table(rows)))
         assert (done.returncode, done.stderr) == (0, b"")
+    log = b"".join(b'{"step": %d, "\\ud800loss": 0.%d}\n' % (step, step) for step in range(1, 4))
+    for more in (), ("--list-metrics",), ("--format", "table"), ("-o", "log.parquet"):
+        done = tool("dl-probe", "-", *more, input=log)
+        assert (done.returncode, done.stderr) == (0, b"")
 
 
 def test_a_damaged_state_is_no_bug(tool, place) -> None:
