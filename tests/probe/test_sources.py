@@ -14,8 +14,10 @@ from helpers.located_containers import container
 from helpers.scripted_engine import ScriptedEngine
 from probe.endpoints.test_scraper import Server
 
+from dltools.labels import FILES
 from dltools.probe.endpoints import endpoint_source
 from dltools.probe.files.file_source import file_source
+from dltools.probe.files.rooted import Root
 from dltools.probe.log_source import log_source
 from dltools.probe.progress.source import ProgressSource, Target, TimedPoint
 from dltools.probe.progress_sources import SOURCES, SourceSet
@@ -188,3 +190,11 @@ def test_a_container_has_one_set_of_sources_over_all_its_starts(tmp_path) -> Non
     assert sources.all == known
     known[0].gap = "logs: lost"
     assert sources.gaps == ["logs: lost"]
+
+
+def test_a_label_names_only_so_many_files(monkeypatch) -> None:
+    asked: list[str] = []
+    monkeypatch.setattr(Root, "files", lambda _, path, **__: asked.append(path) or iter(()))
+    (source,) = filter(None, [file_source(target({FILES: "/a/*," * 30_000}, pid=os.getpid()))])
+    assert source.read(0, 0) == []
+    assert len(asked) == 64

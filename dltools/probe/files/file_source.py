@@ -8,15 +8,15 @@ from __future__ import annotations
 import errno
 import fnmatch
 import os
+import time
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
 from dltools.engine.kernel_reading import read_text
 from dltools.labels import FILES
-from dltools.probe.files.readers import Reader, Timed, Trackio, reader_of, reader_of_named
+from dltools.probe.files.readers import Reader, TextFile, Timed, Trackio, reader_of, reader_of_named
 from dltools.probe.files.rooted import Root
 from dltools.probe.progress.source import ProgressSource, Target, TimedPoint
 
@@ -25,8 +25,12 @@ _SEARCH_S = 30.0
 
 _MOST_FILES = 64
 
-_MOST_BYTES = 8 << 20
-"""Bytes of one file that one reading takes; the next reading takes the rest."""
+_MOST_BYTES, _PIECE = 8 << 20, 512 << 10
+"""Bytes of one file that one reading takes, and bytes that are read at once; the next reading takes
+the rest."""
+
+PATIENCE_S = 1.0
+"""CPU seconds that reading the files of one container may take in a sample."""
 
 _MOST_REMEMBERED = 20_000
 _LONGEST_GAP = 120
@@ -42,7 +46,7 @@ def file_source(target: Target) -> ProgressSource | None:
     is_refused = label is not None and label.strip() in ("", "none")
     if is_refused or not target.is_visible:
         return None
-    paths = [path.strip() for path in label.split(",")] if label else None
+    paths = [path.strip() for path in label.split(",")][:_MOST_FILES] if label else None
     return FileSource(_root_of(target), paths, folders_of(target.container.pid))
 
 
@@ -66,22 +70,34 @@ class FileSource(ProgressSource):
     def _forget(self) -> None:
         self._followed: dict[str, FollowedFile] = {}
         self._searched = float("-inf")
-        self._returned = _ReturnedPoints()
+        self._known: dict[object, None] = {}  # newest points that were returned
 
     def read(self, now: float, since: float = 0.0) -> list[TimedPoint]:
         """Return the new points in the files."""
+        points: list[TimedPoint] = []
+        self.gap = None
         if self._root is None:
-            return []
+            return points
         try:
             root = Root(self._root)
         except OSError as error:
             self.gap = f"files: {error.strerror}"
-            return []
+            return points
         with root:
             if now - self._searched >= _SEARCH_S:
                 self._searched = now
                 self._search(root)
-            points = [point for path in list(self._followed) for point in self._read(root, path)]
+            until = time.thread_time() + PATIENCE_S
+            for path in list(self._followed):
+                if time.thread_time() > until:
+                    self.gap = "files: reading them takes too long: the others are read later"
+                    break
+                self._followed[path] = self._followed.pop(path)  # the others come first next time
+                try:
+                    points += self._followed[path].read(root, until)
+                except OSError as error:
+                    if error.errno != errno.ENOENT:
+                        self.gap = f"{path}: {error.strerror}"[:_LONGEST_GAP]
         return [point for point in points if point.time.timestamp() >= since]
 
     def stop(self) -> list[TimedPoint]:
@@ -104,79 +120,63 @@ class FileSource(ProgressSource):
                 break
             reader = reader_of_named(path) if named else reader_of(path)
             if reader is not None and path not in self._followed:
-                self._followed[path] = FollowedFile(path, reader)
-
-    def _read(self, root: Root, path: str) -> list[TimedPoint]:
-        try:
-            news = self._followed[path].read(root)
-        except OSError as error:
-            is_absent = error.errno == errno.ENOENT
-            self.gap = None if is_absent else f"{path}: {error.strerror}"[:_LONGEST_GAP]
-            return []
-        return self._returned.new(path, news)
-
-
-class _ReturnedPoints:
-    """Remembers the newest returned points, because some files are written anew as a whole."""
-
-    def __init__(self) -> None:
-        self._known: dict[tuple[object, ...], None] = {}
-
-    def new(self, path: str, news: NewPoints) -> list[TimedPoint]:
-        """Return the points of a file that were not returned before."""
-        points = []
-        for seconds, point in news.timed:
-            key = (path, point.metric, point.step, point.epoch, repr(point.value), seconds)
-            if key in self._known:
-                continue
-            self._known[key] = None
-            if len(self._known) > _MOST_REMEMBERED:
-                del self._known[next(iter(self._known))]
-            points.append(TimedPoint(_moment(seconds, news.changed), point))
-        return points
+                self._followed[path] = FollowedFile(path, reader, self._known)
 
 
 def _moment(seconds: float | None, changed: float) -> datetime:
     """Return the time that the file gives for a point, or else when the file was changed."""
-    moment = seconds if seconds is not None and 0 < seconds < _LAST_SECOND else changed
-    return datetime.fromtimestamp(moment, UTC)
-
-
-@dataclass(frozen=True, slots=True)
-class NewPoints:
-    """The new points of a file with their times, and when the file was changed (seconds since the
-    epoch)."""
-
-    timed: list[Timed] = field(default_factory=list)
-    changed: float = 0.0
+    moments = (moment for moment in (seconds, changed) if moment and 0 < moment < _LAST_SECOND)
+    return datetime.fromtimestamp(next(moments, 0.0), UTC)
 
 
 class FollowedFile:
-    """A file with its reader, and the position up to which it has been read."""
+    """A file with its reader, and the position up to which it has been read. `known`: the newest
+    points of all files, which are not returned again."""
 
-    def __init__(self, path: str, reader: Reader) -> None:
+    def __init__(self, path: str, reader: Reader, known: dict[object, None]) -> None:
         self._path = path
         self._reader = reader
+        self._known = known
         self._inode: int | None = None
         self._at = 0
         self._changed = -1.0
 
-    def read(self, root: Root) -> NewPoints:
-        """Return the new points. Raises OSError."""
-        handle = root.open(self._path)
-        try:
-            info, changed = os.fstat(handle), 0.0
-            is_first = self._inode is None
+    def read(self, root: Root, until: float) -> list[TimedPoint]:
+        """Return the new points. `until`: the CPU time of this thread at which to stop. Raises
+        OSError."""
+        timed: list[Timed] = []
+        with os.fdopen(root.open(self._path), "rb") as file:
+            info, changed = os.fstat(file.fileno()), 0.0
+            is_first, whole = self._inode is None, self._reader.whole
             self._note_replacement(info)
             if isinstance(self._reader, Trackio):
                 self._reader.log, changed = self._log_beside(root)
-            is_new = self._is_new(info, max(changed, info.st_mtime))
-            data = os.pread(handle, _MOST_BYTES, self._at) if is_new else b""
-            self._at += 0 if self._reader.whole else len(data)
-            timed = self._reader.feed(data) if data else []
-        finally:
-            os.close(handle)
-        return NewPoints(_newest(timed) if is_first else timed, info.st_mtime)
+            is_new, begin = self._is_new(info, max(changed, info.st_mtime)), self._at
+            if is_first and isinstance(self._reader, TextFile) and info.st_size > 2 * _PIECE:
+                self._reader.feed(file.readline(_PIECE))  # of a table, the names
+                file.seek(info.st_size - _PIECE)
+                file.readline(_PIECE)
+                self._at = begin = file.tell()
+            while is_new and info.st_size > self._at < begin + _MOST_BYTES:
+                data = os.pread(file.fileno(), _MOST_BYTES if whole else _PIECE, self._at)
+                timed += self._reader.feed(data)
+                self._at += 0 if whole else len(data)
+                is_new = bool(data) and not whole and time.thread_time() < until
+        new = self._not_known(timed)
+        kept = _newest(new) if is_first or len(timed) > _MOST_REMEMBERED else new
+        return [TimedPoint(_moment(seconds, info.st_mtime), point) for seconds, point in kept]
+
+    def _not_known(self, timed: list[Timed]) -> list[Timed]:
+        """Return the points that are not known; some files are written anew as a whole."""
+        new = []
+        for seconds, point in timed:
+            key = (self._path, point.metric, point.step, point.epoch, repr(point.value), seconds)
+            if key not in self._known:
+                self._known[key] = None
+                new.append(Timed(seconds, point))
+            if len(self._known) > _MOST_REMEMBERED:
+                del self._known[next(iter(self._known))]
+        return new
 
     def _note_replacement(self, info: os.stat_result) -> None:
         """Start at the beginning of a file that was replaced or truncated."""
@@ -188,14 +188,9 @@ class FollowedFile:
 
     def _log_beside(self, root: Root) -> tuple[bytes, float]:
         """Return the write-ahead log of a database, and when it was changed."""
-        try:
-            handle = root.open(f"{self._path}-wal")
-        except OSError:
-            return b"", 0.0
-        try:
-            return os.pread(handle, _MOST_BYTES, 0), os.fstat(handle).st_mtime
-        finally:
-            os.close(handle)
+        with suppress(OSError), os.fdopen(root.open(f"{self._path}-wal"), "rb") as log:
+            return log.read(_MOST_BYTES), os.fstat(log.fileno()).st_mtime
+        return b"", 0.0
 
     def _is_new(self, info: os.stat_result, changed: float) -> bool:
         """Tell whether there may be more: a file that is read as a whole has changed."""

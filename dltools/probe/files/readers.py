@@ -113,7 +113,7 @@ def _of_tracker(logged: Iterable[Logged], source: str) -> list[Timed]:
     ]
 
 
-class _TextFile(ABC):
+class TextFile(ABC):
     """A text file that is read line by line as it grows; a line beyond `_LONGEST` is dropped."""
 
     whole = False
@@ -134,7 +134,7 @@ class _TextFile(ABC):
         """Return the points of a line."""
 
 
-class Csv(_TextFile):
+class Csv(TextFile):
     """A CSV file with a header."""
 
     def __init__(self) -> None:
@@ -161,7 +161,7 @@ class Csv(_TextFile):
             return []
 
 
-class JsonLines(_TextFile):
+class JsonLines(TextFile):
     """A file of JSON objects, one a line."""
 
     def __init__(self) -> None:
@@ -193,7 +193,7 @@ class TrainerState:
         return points
 
 
-class MLflow(_TextFile):
+class MLflow(TextFile):
     """An MLflow metric file: `1708382496112 0.432 0`, a time in ms, a value and a step a line."""
 
     def __init__(self, metric: str) -> None:

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from dltools.probe.files.file_source import FileSource
+from dltools.probe.files import file_source
+from dltools.probe.files.file_source import FileSource, _moment
 from dltools.probe.files.readers import Csv, reader_of
 
 Row = tuple[str, float, int | None, float | None, str]
@@ -149,6 +150,66 @@ def test_a_truncated_file_is_read_anew(tmp_path, run) -> None:
     assert [row[2] for row in new(source)] == [2]
     log.write_text("step,loss\n1,0.3\n")
     assert [row[1] for row in new(source)] == [0.3]
+
+
+def replace(log: Path, text: str) -> None:
+    again = log.with_name("again.tmp")
+    again.write_text(text)
+    again.rename(log)
+
+
+def test_of_an_old_file_that_is_replaced_only_new_rows_count(tmp_path, run) -> None:
+    rows = ["epoch,loss", *(f"{epoch},{1 / epoch}" for epoch in range(1, 51))]
+    replace(run / "results.csv", "\n".join(rows) + "\n")
+    source = watched(tmp_path)
+    assert [row[3] for row in new(source)] == [50.0]
+    replace(run / "results.csv", "\n".join([*rows, "51,0.01"]) + "\n")
+    assert [row[3] for row in new(source, 1)] == [51.0]
+
+
+def test_of_a_file_with_more_points_than_are_remembered_the_newest_count(tmp_path, run) -> None:
+    entries: list[dict[str, float]] = [{"step": step, "loss": 2.5} for step in range(21_000)]
+    source, state = watched(tmp_path), run / "trainer_state.json"
+    for changed in range(1, 4):
+        entries.append({"step": 21_000 + changed, "loss": 2.0})
+        state.write_text(json.dumps({"log_history": entries}))
+        os.utime(state, (changed, changed))
+        assert [row[2] for row in new(source, changed)] == [21_000 + changed]
+
+
+def test_of_a_long_old_file_the_end_is_read(tmp_path, run) -> None:
+    log = run / "metrics.csv"
+    log.write_text("step,loss\n" + "1,0.5\n" * 1_500_000 + "2,0.5\n")
+    source = watched(tmp_path)
+    assert [row[2] for row in new(source)] == [2]
+    append(log, "3,0.25\n")
+    assert [row[:3] for row in new(source, 1)] == [("loss", 0.25, 3)]
+
+
+def test_files_that_take_long_to_read_are_read_later(tmp_path, run, monkeypatch) -> None:
+    monkeypatch.setattr(file_source, "PATIENCE_S", 0.001)
+    lines = "".join(f'{{"step": {step}, "loss": 0.5}}\n' for step in range(1_000))
+    for number in range(4):
+        (run / f"{number}.jsonl").write_text(lines)
+    source = watched(tmp_path)
+    found = len(new(source))
+    assert found < 4
+    assert (source.gap or "").startswith("files: reading them takes too long")
+    for now in range(1, 6):
+        found += len(new(source, now))
+    assert found == 4
+    assert source.gap is None
+
+
+@pytest.mark.parametrize("moment", [1e14, -1e14])
+def test_a_file_may_be_of_any_time(moment) -> None:
+    assert _moment(None, moment).year == 1970
+    assert _moment(moment, 4e8).year == 1982
+
+
+def test_what_seems_empty_is_not_read(monkeypatch) -> None:
+    monkeypatch.setattr(os, "pread", lambda *_: pytest.fail("to read /proc/kmsg takes its lines"))
+    assert new(FileSource("/", ["/proc/version"])) == []
 
 
 def test_a_vanished_root_is_a_gap(tmp_path) -> None:
