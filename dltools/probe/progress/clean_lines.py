@@ -138,7 +138,7 @@ class LogLines:
         if not (self._is_begun or b"\r" in data or may_be_entries or may_be_binary):
             log_lines += _plain_lines(whole)
             whole = []
-        for line in whole:
+        for line in whole if may_be_entries else (line.rstrip("\r") for line in whole):
             self._add(line, log_lines, may_be_entry=may_be_entries)
             self._is_begun = self._is_drawn = False
         if may_be_entries and last[10:11] == "T" and len(last) < _LONGEST_ENTRY:

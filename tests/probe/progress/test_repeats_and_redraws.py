@@ -37,6 +37,12 @@ def test_the_last_drawing_of_a_bar_is_certain_with_the_next_line() -> None:
     assert read(text, "saving\n") == [[(1, 0.9)], [(2, 0.8)], []]
 
 
+def test_the_line_end_of_a_terminal_is_no_drawing() -> None:
+    reader = PointReader(Automatic())
+    lines = [b"step %d loss: 0.%d\r\n" % (step, step) for step in (1, 2, 3)]
+    assert [len(reader.feed(line)) for line in lines] == [1, 1, 1]
+
+
 def test_a_value_said_again_without_its_counter_is_no_other_point() -> None:
     text = "step 1 loss: 0.5\nsaved the best model, loss: 0.5\nstep 2 loss: 0.25\n"
     assert whole(text) == [(1, 0.5), (2, 0.25)]
