@@ -11,6 +11,7 @@ import fcntl
 import io
 import os
 import time
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -81,8 +82,8 @@ class Journal:
     """Records a stream of samples into a directory: a new file every `rotate_s` seconds or 64 MiB.
 
     Nothing is written before the first sample.
-    `write` returns when the system has the sample. It raises `InputOutputError` for a full disk;
-    the samples before are kept.
+    `write` returns when the system has the sample. It raises `InputOutputError` for a full disk,
+    where the samples before are kept, and for a journal that somebody has removed.
     """
 
     def __init__(self, directory: RecordingDirectory, rotate_s: float) -> None:
@@ -99,6 +100,8 @@ class Journal:
         """Append one sample."""
         import pyarrow as pa
 
+        if self._path is not None and not self._path.exists():
+            raise InputOutputError(f"{self._path} is gone, with the samples in it: record anew")
         now = time.monotonic()
         if self._file is not None and (
             now - self._opened >= self._rotate_s or self._written >= _MOST_BYTES
@@ -160,13 +163,10 @@ def recover_journals(directory: RecordingDirectory) -> int:
     """Add the journals of killed recorders to the tree; return how many there were."""
     count = 0
     for path in sorted(directory.staging.glob("*.arrows")):
-        try:
-            with path.open("rb") as file:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                _add_journal(directory, path)
-                count += 1
-        except (BlockingIOError, FileNotFoundError):
-            continue
+        with suppress(BlockingIOError, FileNotFoundError), path.open("rb") as file:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            _add_journal(directory, path)
+            count += 1
     return count
 
 

@@ -158,6 +158,16 @@ def test_a_reader_sees_a_journal_that_becomes_a_file_once(tmp_path, when, monkey
     assert tree(tmp_path)
 
 
+def test_a_journal_that_is_removed_meanwhile_is_an_error(tmp_path) -> None:
+    made = recording(tmp_path)
+    journal = Journal(made, 3600)
+    journal.write(to_table([node(NOON)]))
+    next(made.staging.glob("*.arrows")).unlink()
+    with pytest.raises(InputOutputError, match="arrows is gone, with the samples in it"):
+        journal.write(to_table([node(NOON)]))
+    journal.close()
+
+
 def test_an_empty_journal_leaves_nothing(tmp_path) -> None:
     made = recording(tmp_path)
     (made.staging / "x.arrows").touch()
