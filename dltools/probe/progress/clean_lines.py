@@ -88,7 +88,7 @@ class LogLines:
         self._is_begun = False  # the newest line, which has no end yet
         self._is_drawn = False  # that line already shows something
         self._may_have_entries = may_have_entries
-        self._streams: dict[str, LogLines] = {}
+        self._streams: dict[bool, LogLines] = {}
 
     def feed(self, data: bytes) -> list[LogLine]:
         """Return the lines that are now complete, without blank ones."""
@@ -150,7 +150,7 @@ class LogLines:
     def _add(self, line: str, log_lines: list[LogLine], *, may_be_entry: bool) -> None:
         """Add the drawings of a line, or of a part of it, or what an entry holds."""
         if may_be_entry and not self._is_begun and (entry := _entry_of(line)):
-            of_stream = self._streams.setdefault(entry.stream, LogLines(may_have_entries=False))
+            of_stream = self._streams.setdefault(entry.is_error, LogLines(may_have_entries=False))
             shown = of_stream.feed(entry.text.encode("utf-8", "replace"))
             log_lines += [log_line._replace(stamp=entry.stamp) for log_line in shown]
         elif not _is_binary(line):
@@ -173,10 +173,11 @@ def _is_binary(line: str) -> bool:
 
 
 class _Entry(NamedTuple):
-    """What an entry holds: text of a stream, with the newline where a line ends, and its time."""
+    """What an entry holds: text, with the newline where a line ends, whether its stream is that of
+    errors (hostile entries name endless others), and its time."""
 
     text: str
-    stream: str
+    is_error: bool
     stamp: str
 
 
@@ -190,10 +191,10 @@ def _entry_of(line: str) -> _Entry | None:
     if line[:1] != "{":
         match = _CRI.match(line)
         end = "\n" if match and match[3] == "F" else ""
-        return _Entry(line[match.end() :] + end, match[2], match[1]) if match else None
+        return _Entry(line[match.end() :] + end, match[2] == "stderr", match[1]) if match else None
     try:
         record = json.loads(line)
-        text, stream = record.get("log", record.get("MESSAGE")), str(record.get("stream"))
+        text, is_error = record.get("log", record.get("MESSAGE")), record.get("stream") == "stderr"
         stamp = str(record.get("time") or record.get("@timestamp") or "")
         if micros := record.get("__REALTIME_TIMESTAMP"):
             stamp = f"{int(micros) / 1e6:.6f}"
@@ -202,7 +203,7 @@ def _entry_of(line: str) -> _Entry | None:
     if not isinstance(text, str):
         return None
     is_part = "log" in record and len(text.rpartition("\n")[2]) >= _LEAST_PART
-    return _Entry(text if is_part or text.endswith("\n") else f"{text}\n", stream, stamp)
+    return _Entry(text if is_part or text.endswith("\n") else f"{text}\n", is_error, stamp)
 
 
 def _plain(data: bytes) -> bool:

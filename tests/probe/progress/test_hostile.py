@@ -1,12 +1,14 @@
 """Lines made to hold an expression up: each took from seconds to for ever before it was bounded."""
 
+import json
 import random
 import time
+import tracemalloc
 
 import pytest
 from helpers.excerpts import read
 
-from dltools.probe.progress import Automatic
+from dltools.probe.progress import Automatic, PointReader
 
 MANY = 16_000
 LONGEST_S = 2.0
@@ -76,3 +78,15 @@ def test_a_hundred_thousand_numbers_in_random_bytes_cost_little() -> None:
 )
 def test_odd_text_is_text(line) -> None:
     assert [point.value for point in read(line + b"\n")] == [0.5]
+
+
+def test_entries_of_ever_new_streams_take_no_memory() -> None:
+    reader = PointReader(Automatic())
+    entry = json.dumps({"log": "x" * 5000, "stream": "%d" + "s" * 5000}) + "\n"
+    reader.feed(b"".join((entry % number).encode() for number in range(10)))
+    tracemalloc.start()
+    for number in range(10, 500):
+        reader.feed((entry % number).encode())
+    kept = tracemalloc.get_traced_memory()[0]
+    tracemalloc.stop()
+    assert kept < 500_000
