@@ -126,7 +126,8 @@ def _of_swanlab(record: Message) -> Logged | None:
 
 _MAGIC = b"SQLite format 3\0"
 _LONGEST_S = 1.0
-"""CPU seconds. A view may call functions, of which one call may take hours: none may be called."""
+"""CPU seconds. A view may call functions, of which one call may take hours: none may be called.
+Indices may name some, as trackio's own do."""
 
 _ROWS = "SELECT id, timestamp, step, metrics FROM metrics WHERE id > ? ORDER BY id"
 
@@ -148,7 +149,7 @@ class Database:
             until = time.thread_time() + _LONGEST_S
             memory.set_progress_handler(lambda: time.thread_time() > until, 100)
             memory.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LARGEST)
-            memory.setlimit(sqlite3.SQLITE_LIMIT_FUNCTION_ARG, 0)
+            memory.set_authorizer(lambda action, *_: action == sqlite3.SQLITE_FUNCTION)
             with contextlib.suppress(sqlite3.Error, ValueError, OverflowError):
                 memory.deserialize(_with_log(data, log))
                 memory.execute("PRAGMA trusted_schema = OFF")

@@ -150,6 +150,8 @@ def test_a_database_of_trackio_is_read_with_its_log(tmp_path) -> None:
         base.execute("PRAGMA journal_mode = WAL")
         base.execute("CREATE TABLE metrics (id INTEGER PRIMARY KEY, timestamp TEXT, step INTEGER,"
                      " metrics TEXT)")  # fmt: skip
+        # trackio has indices with functions.
+        base.execute("CREATE UNIQUE INDEX whose ON metrics(id, COALESCE(step, 0))")
         add(base, 0, {"loss": 2.5, "epoch": 0.5, "lr": 0.1, "note": "x", "image": {"a": 1}})
         assert new(source) == [("loss", 2.5, 0, 0.5, "trackio")]
         assert new(source, 1.0) == []
