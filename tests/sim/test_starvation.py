@@ -100,6 +100,15 @@ def test_the_wait_is_bounded_whatever_runs_beside(policy, mode, others, cpus, sp
     assert completion.__wrapped__(policy, mode, late, beside, cpus) <= latest * alone + turns_s
 
 
+@pytest.mark.parametrize("policy", some_of(["flowcon", "slaq"], 1))
+def test_a_long_start_up_does_not_pass_for_the_cost_of_an_epoch(policy) -> None:
+    """90 s of start-up and 60 s of work in ten epochs: after the first it looks like 960 s."""
+    other = Job("other", work=1500.0)
+    late = Job("short", 60.0, 60.0, epochs=10, startup=90.0)
+    alone = completion("noop", None, late, (other,), 1.0)
+    assert completion(policy, None, late, (other,), 1.0) <= LATEST * alone
+
+
 def learner(name: str) -> Job:
     return replace(endless(name), curve=LearningCurve(rate=20.0), length=False)
 

@@ -186,9 +186,10 @@ def _under_way(job: Job, lengths: Iterable[Length]) -> tuple[Length, float] | No
 
 def _at_its_cost(job: Job, length: Length, done: float, *, at_least: bool = False) -> float | None:
     """Return the effort until so many epochs or steps, None while it is unknown. Before the cost of
-    one is measured, only CPU seconds tell it: a job may have begun long before others count."""
+    one is measured, only CPU seconds tell it: a job may have begun long before others count. They
+    do not tell what it takes `at_least`, as they include the start-up."""
     cost = job.progress.epoch_cost if length == job.progress.length else None
-    if job.use.resource.is_device and not (cost and cost.needs):
+    if (at_least or job.use.resource.is_device) and not (cost and cost.needs):
         return None
     if cost is None:
         return max(0.0, job.use.attained * (length.total - done) / done)

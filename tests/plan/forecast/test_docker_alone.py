@@ -6,6 +6,7 @@ from helpers.shared_hosts import job
 from dltools.notation.times import MICRO
 from dltools.plan.forecast.docker_alone import DockerAlone
 from dltools.plan.signals.container_history import ContainerHistory
+from dltools.plan.signals.effort import EpochCost
 
 
 def trained(name: str, had: float, left: float | None, threads: int = 1) -> ContainerHistory:
@@ -15,6 +16,7 @@ def trained(name: str, had: float, left: float | None, threads: int = 1) -> Cont
     if left is not None and had > 0:
         made.progress.epoch = had
         made.progress.note_counts(round(had + left), None)
+        made.progress.epoch_cost = EpochCost(had, had, 1.0, (1.0,))
     return made
 
 
@@ -42,6 +44,13 @@ def test_a_job_of_unknown_length_waits_until_it_has_had_too_little() -> None:
     assert alone.dues(2 * MICRO, 1.0)[jobs[1].run_id].wait_s == pytest.approx(5.4)
     later = after(alone, 4.0, *jobs)
     assert later.dues(4 * MICRO, 1.0)[jobs[1].run_id].wait_s == pytest.approx(3.4)
+
+
+def test_a_job_that_has_reported_once_is_of_unknown_length() -> None:
+    """Its first epoch took 10 CPU s, with the start-up: the others may take less."""
+    job = trained("a", 10.0, 90.0)
+    job.progress.epoch_cost = EpochCost(10.0, 10.0)
+    assert after(DockerAlone(), 10.0, job).jobs[job.run_id].total is None
 
 
 def test_a_later_job_puts_the_ends_off() -> None:
