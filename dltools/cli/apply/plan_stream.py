@@ -332,9 +332,10 @@ class LeaseKeeper:
 
 
 class FirstSignal:
-    """Ends the run at the first SIGTERM, SIGINT or SIGHUP. Later signals are ignored, so that they
-    do not interrupt what is done at the end. Python drops an exception that is raised while it
-    frees an object: so a run that waits must `check`, and wait by `wait_for`."""
+    """Ends the run at the first SIGTERM, SIGINT or SIGHUP, unless whoever started it has ignored
+    that signal, as nohup does. Later signals are ignored, so that they do not interrupt what is
+    done at the end. Python drops an exception that is raised while it frees an object: so a run
+    that waits must `check`, and wait by `wait_for`."""
 
     def __init__(self) -> None:
         """Handle the signals from now on."""
@@ -344,7 +345,8 @@ class FirstSignal:
         os.set_blocking(self._wake, False)
         signal.set_wakeup_fd(self._wake, warn_on_full_buffer=False)
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-            signal.signal(number, self._handle)
+            if signal.getsignal(number) is not signal.SIG_IGN:
+                signal.signal(number, self._handle)
 
     def wait_for(self, stream: BinaryIO | None, seconds: float | None) -> bool:
         """Wait until a stream can be read, a signal has come, somebody calls `wake`, or so many

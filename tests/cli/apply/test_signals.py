@@ -46,6 +46,15 @@ def test_a_signal_whose_exception_was_dropped_ends_the_run_at_the_next_check(
         signals.check()
 
 
+def test_a_signal_that_nohup_ignores_ends_no_run(signals) -> None:
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    under_nohup = FirstSignal()
+    os.kill(os.getpid(), signal.SIGHUP)
+    under_nohup.check()
+    signals.check()
+    under_nohup.close()
+
+
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 def test_it_ends_a_wait_that_begins_after_the_check(signals) -> None:
     """It came in between, and a select would have waited for a plan for ever."""
