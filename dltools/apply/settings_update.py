@@ -225,7 +225,7 @@ class SettingsUpdate:
             return replace(result, status=Status.STALE, error=GONE)
         except RefusedError as error:
             reason = f"{result.error}; the change could not be reverted: {error}"
-            return replace(result, error=reason)
+            return ended_meanwhile(self.engine, replace(result, error=reason))
         after = as_found(only(current, result.before))
         if differs(before.settings, current, located.usable_cpus):
             reason = f"{result.error}; some settings could not be reverted"

@@ -237,6 +237,20 @@ def test_a_change_that_cannot_be_reverted_keeps_its_entry(actuator, fake_engine,
     assert len(journal.all()) == 1
 
 
+def test_a_change_is_stale_if_its_container_ends_before_it_is_read_back(
+    actuator, fake_engine
+) -> None:
+
+    def end() -> None:
+        fake_engine.host_config["CpuQuota"] = 20_000
+        fake_engine.faults["POST /update"] = 409
+        fake_engine.state = "removing"
+
+    fake_engine.after_update = end
+    result = update(actuator, {"cpus": 1.5})
+    assert (result.status, result.error) == (Status.STALE, "the container is removing")
+
+
 def test_a_change_that_is_carried_out_after_the_engine_was_away_is_ours(
     actuator, fake_engine, monkeypatch
 ) -> None:
