@@ -115,7 +115,8 @@ class Due(NamedTuple):
     """In how many seconds it must run at the latest, below 0 where it is late."""
 
     had: float
-    """The CPU time that it has had, as a part of what it has had under Docker alone, about."""
+    """The CPU time that it has had, as a part of what it has had under Docker alone, about; or the
+    time that it takes there, as a part of what it takes here at least, where that is less."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,7 +249,7 @@ class DockerAlone:
             end_s = (ends[key] - job.arrived) / MICRO
             in_hand_s = min(_MOST_IN_HAND_S, _IN_HAND * (times - 1) * end_s)
             wait_s = times * end_s - age_s - job.left_s(cpus) - in_hand_s
-            dues[key] = Due(wait_s, had)
+            dues[key] = Due(wait_s, min(had, end_s / (age_s + job.left_s(cpus))))
         return dues
 
 

@@ -53,6 +53,14 @@ def test_a_job_that_has_reported_once_is_of_unknown_length() -> None:
     assert after(DockerAlone(), 10.0, job).jobs[job.run_id].total is None
 
 
+def test_a_job_that_would_have_ended_is_the_farther_behind_the_longer_it_waits() -> None:
+    """Alone it would have ended after 10 s; it has had half of that, and needs 5 s more."""
+    late = trained("a", 5.0, 5.0)
+    alone = after(after(DockerAlone(), 5.0, late), 10.0, late)
+    had = [alone.dues(now * MICRO, 1.0)[late.run_id].had for now in (10, 20, 95)]
+    assert had == pytest.approx([6 / 11, 10 / 25, 10 / 100])
+
+
 def test_a_later_job_puts_the_ends_off() -> None:
     """Alone a job of 10 CPU s ends after 10 s; beside one of 30 after 20, and may end after 24."""
     a, b = trained("a", 1.0, 9.0), trained("b", 1.0, 29.0)
