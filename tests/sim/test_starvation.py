@@ -109,6 +109,28 @@ def test_a_long_start_up_does_not_pass_for_the_cost_of_an_epoch(policy) -> None:
     assert completion(policy, None, late, (other,), 1.0) <= LATEST * alone
 
 
+WEIGHED = {
+    "beside a job with a quota, which leaves CPUs to all": (
+        Job("short", work=30.0, threads=2),
+        (Job("half", work=30.0, cpus=0.5), Job("light", 20.0, 34.0, cpu_weight=512.0)),
+    ),
+    "beside a wide one that is always behind, as a heavy one takes its CPUs": (
+        Job("short", work=10.0, cpu_weight=512.0),
+        (
+            Job("wide", work=350.0, cpu_weight=512.0, length=False, members=2),
+            Job("heavy", work=150.0),
+        ),
+    ),
+}
+
+
+@pytest.mark.parametrize(("late", "others"), WEIGHED.values(), ids=WEIGHED)
+@pytest.mark.parametrize("policy", some_of(["flowcon", "srtf", "slaq"], 1))
+def test_where_owners_asked_for_weights_a_job_ends_in_time(policy, late, others) -> None:
+    alone = completion("noop", None, late, others)
+    assert completion(policy, None, late, others) <= LATEST * alone + TURN_S
+
+
 def learner(name: str) -> Job:
     return replace(endless(name), curve=LearningCurve(rate=20.0), length=False)
 

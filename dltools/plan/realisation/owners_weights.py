@@ -54,10 +54,11 @@ def by_owners_weights(
 
 
 def _among(host: SharedHost, jobs: list[Job]) -> SharedHost:
-    """Return what settings are made from where only these jobs share the host."""
+    """Return what settings are made from where only these jobs share the host, and the others
+    compete with them: what they have together stays theirs."""
     total = math.fsum(map(host.share, jobs)) or 1.0
     own = {job.id: host.allocations[job.id] for job in jobs}
     for key, allocation in own.items():
         if allocation.share is not None and not allocation.unlimited:
             own[key] = replace(allocation, share=allocation.share / total)
-    return replace(host, jobs=jobs, allocations=own)
+    return replace(host, jobs=jobs, allocations=own, others=1.0)

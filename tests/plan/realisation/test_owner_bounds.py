@@ -90,17 +90,18 @@ def test_who_asked_for_more_never_waits_behind_who_asked_for_less(mode) -> None:
 
 
 def test_those_who_asked_for_the_same_queue_behind_each_other_alone() -> None:
-    """c waits behind b, but no lower than d, who asked for less and is the first of its queue."""
+    """c waits behind b, but no lower than d, who asked for less and is the first of its queue. The
+    first of a queue has 0.85 of the weights of all in it."""
     jobs = [owned(name, 2, ratio=2.0) for name in "bc"] + [owned(name, 2) for name in "de"]
     assert weights_of(Mode.PRIORITY, *jobs, b=0.4, c=0.1, d=0.3, e=0.2) == {
-        "b": 2048.0,
-        "c": 1024.0,
-        "d": 1024.0,
+        "b": 3482.0,
+        "c": 1741.0,
+        "d": 1741.0,
         "e": 10.0,
     }
     heavy = [owned(name, 2, ratio=4.0) for name in "bcd"] + [owned("e", 2, ratio=0.01)]
     assert weights_of(Mode.PRIORITY, *heavy, b=0.4, c=0.3, d=0.2, e=0.1) == {
-        "b": 4096.0,
+        "b": 10444.0,
         "c": 40.0,
         "d": 10.0,
         "e": 10.0,
