@@ -202,7 +202,8 @@ def end_dead_leases(engine: Engine, directory: Path, run: ApplyRun = UNKNOWN_RUN
     leased = {
         entry.container_id: entry
         for entry in own_records(engine, journal.all())
-        if entry.leased_by.pid not in (0, run.pid) or entry.has_expired(now)
+        if (entry.leased_by.pid, entry.leased_by.began) not in ((0, 0), (run.pid, run.began))
+        or entry.has_expired(now)
     }
     results = undo(engine, journal, lambda _: None, only=leased) if leased else []
     # What somebody else has changed since is not to be tried again and again.

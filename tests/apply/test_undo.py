@@ -11,9 +11,10 @@ from helpers.journal_entries import journal_entry
 
 from dltools.actions.plans import Op, Result, Status
 from dltools.apply.engine_actuator import EngineActuator
-from dltools.apply.undo import Leftover, undo, unpause_leftovers
+from dltools.apply.undo import Leftover, end_dead_leases, undo, unpause_leftovers
 from dltools.engine.interface import Engine
 from dltools.engine.journal import Journal
+from dltools.engine.runs import ApplyRun
 from dltools.engine.turn_notes import TurnNote, TurnNotes
 from dltools.errors import DataError
 
@@ -107,6 +108,14 @@ def test_only_some_containers_are_restored(engine, journal) -> None:
 
 
 # States
+
+
+def test_the_lease_of_a_run_is_over_where_another_has_its_number(changed, engine, journal) -> None:
+    """As in a container that starts again, where dl-apply is always process 1."""
+    journal.lease(journal.all(), ApplyRun(1, 100, "dl-apply"))
+    assert end_dead_leases(engine, journal.home, ApplyRun(1, 100, "dl-apply", "fair")) == []
+    (result,) = end_dead_leases(engine, journal.home, ApplyRun(1, 200, "dl-apply"))
+    assert (result.status, changed.host_config["CpuQuota"]) == (Status.APPLIED, -1)
 
 
 def test_a_pause_is_undone(actuator, fake_engine, engine, journal) -> None:
