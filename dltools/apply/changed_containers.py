@@ -95,12 +95,9 @@ def open_migrations(directories: Iterable[Path]) -> list[Migration]:
 
 
 def journal_entries(engine: Engine, directory: Path) -> list[Entry]:
-    """Return what a state directory's journal says of an engine's containers, [] if it cannot be
+    """Return what a state directory's journal says of an engine's containers, as far as it can be
     read: it may be another user's."""
-    try:
-        return own_records(engine, Journal(directory / "journal").all())
-    except (AccessError, DataError):
-        return []
+    return own_records(engine, Journal(directory / "journal").readable())
 
 
 def _changed_container(engine: Engine, locator: Locator, records: _Known) -> ChangedContainer:

@@ -131,7 +131,8 @@ class Records(Generic[R]):
             record: R = decode(self.record_type, parse_record(text))
         except (ValueError, TypeError, KeyError, OverflowError, RecursionError) as error:
             where = self._folder.path / name
-            raise DataError(f"{where}: damaged {self.what}: {error}") from error
+            advice = "see to its container, then remove the file"
+            raise DataError(f"{where}: damaged {self.what}: {error}; {advice}") from error
         return record
 
 

@@ -115,10 +115,13 @@ def signalled(number: signal.Signals) -> Case:
     return case
 
 
-def a_damaged_journal(world: World) -> Done:
-    (world.state / "journal").mkdir(parents=True)
-    (world.state / "journal" / "x.json").write_text("junk")
-    return world.run("dl-apply --undo")
+def with_a_damaged_journal(command: str) -> Case:
+    def case(world: World) -> Done:
+        (world.state / "journal").mkdir(parents=True)
+        (world.state / "journal" / "x.json").write_text("junk")
+        return world.run(command)
+
+    return case
 
 
 def a_state_into_a_missing_directory(world: World) -> Done:
@@ -176,7 +179,8 @@ CASES: dict[str, tuple[Exit, Case]] = {
     "foreign observations": (Exit.DATA, run("dl-plan", b"junk that is no table")),
     "no observations": (Exit.DATA, run("dl-plan")),
     "a plan without its end": (Exit.DATA, run("dl-apply", b"".join(PLAN.splitlines(True)[:-1]))),
-    "a damaged journal": (Exit.DATA, a_damaged_journal),
+    "a damaged journal": (Exit.DATA, with_a_damaged_journal("dl-apply --undo")),
+    "the status of a damaged journal": (Exit.DATA, with_a_damaged_journal("dl-apply --status")),
     "no engine to probe": (Exit.UNAVAILABLE, without_engine("dl-probe")),
     "no engine to apply to": (Exit.UNAVAILABLE, without_engine("dl-apply", PLAN)),
     "an engine that goes away": (

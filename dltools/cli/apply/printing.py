@@ -31,6 +31,7 @@ from dltools.cli.exits import print_message
 from dltools.cli.formats import RecordFormat
 from dltools.cli.remarks import as_root
 from dltools.engine import state_folder, turn_notes
+from dltools.engine.journal import Journal
 from dltools.engine.left_alone_records import read_left_alone
 from dltools.engine.state_folder import check
 from dltools.errors import AccessError
@@ -111,16 +112,16 @@ def show_status(
 ) -> None:
     """Print the changed containers of an engine: a table, or a JSON line each. If there are none,
     say so, unless there is more to undo. The first of the state directories must be one that can
-    be trusted."""
+    be trusted. Raises `DataError` where an entry there is damaged, once the others are printed."""
     check(directories[0])
     containers = changed_containers(engine, directories)
-    if not containers:
-        if not is_more:
-            print_message(nothing_to_undo(engine, directories))
-    elif is_table:
+    if containers and is_table:
         _print_changed(containers, directories)
     else:
         _write_records(map(_record, containers))
+    Journal(directories[0] / "journal").all()
+    if not containers and not is_more:
+        print_message(nothing_to_undo(engine, directories))
     _tell_of_others(engine, directories, containers)
 
 
