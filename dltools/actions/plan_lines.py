@@ -37,7 +37,7 @@ def dump_plan(plan: Plan, before: Plan | None = None) -> str:
     if before is not None:
         for name in _LASTING:
             if getattr(before, name) == getattr(plan, name):
-                del head[name]
+                head.pop(name, None)
         turns = list(map(_turn_of, _turns(plan)))
         if turns and turns == list(map(_turn_of, _turns(before))):
             head["same_turns"] = True
@@ -49,7 +49,7 @@ def dump_plan(plan: Plan, before: Plan | None = None) -> str:
 _ALWAYS = ("policy", "at", "params", "input", "next_s", "gain", "classes")
 """What the first record of a plan says."""
 
-_LASTING = ("params", "classes")
+_LASTING = ("params", "classes", "covers")
 """What the first record leaves out where it is as in the plan before it."""
 
 
@@ -338,7 +338,7 @@ def _plan(head: _Record, actions: tuple[Action, ...], end: _Record, before: Plan
     if before is not None and head.fields.get("live") is True:
         lasting = {name: getattr(before, name) for name in _LASTING}
         head = replace(head, fields=lasting | dict(head.fields))
-    covers = head.maybe("covers", list)
+    covers: Sequence[str] | None = head.maybe("covers", (list, tuple))
     if covers is not None and not all(isinstance(cover, str) for cover in covers):
         raise head.fault("missing or wrong 'covers'")
     classes = head.maybe("classes", dict, {})

@@ -116,8 +116,8 @@ class Plan:
     """How long a single plan is good for (s), None where no next run is known."""
 
     covers: tuple[str, ...] | None = None
-    """Ids of the containers that a single plan decides on, those too that are to stay as they are;
-    None where it does not say."""
+    """Ids of the containers that a plan decides on, those too that are to stay as they are; None
+    where it does not say."""
 
     nothing: str = ""
     """Why there are no actions, "" where there are some."""

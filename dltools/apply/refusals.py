@@ -28,6 +28,7 @@ GONE = "the container no longer exists"
 FOREIGN = "somebody else has changed its settings since dl-apply did; --force overrides"
 PAUSED_ELSEWHERE = "paused, not by dl-apply"
 SIGNALLED = "somebody has sent it a signal"
+NOT_NAMED = "--name does not select it"
 UPDATED = "somebody has changed its settings"
 CHANGED = "its settings have changed since the plan was made"
 NO_DELIVERIES = "give --deliver-dir to have models delivered"
@@ -67,7 +68,7 @@ class Rules:
     def refusal(self, container: Container) -> str | None:
         """Return why a container may not be changed, None if it may be."""
         if self.names and not any(name.search(container.name) for name in self.names):
-            return "--name does not select it"
+            return NOT_NAMED
         if not has_labels(container.labels, self.labels):
             return "it lacks a label that --label asks for"
         if is_own(container):

@@ -159,7 +159,6 @@ class Planner:
         is_lasting = is_single and lease_s is None
         decided = self._decided(pending=pending, is_lasting=is_lasting)
         parameters = dataclasses.asdict(self._rounds.parameters)
-        ids = sorted(decision.container_id for decision in decided.decisions)
         return Plan(
             policy=self._rounds.policy.name,
             at=self._at(pending=pending),
@@ -171,7 +170,7 @@ class Planner:
             gain=decisions.gain(decided.hosts),
             classes=decisions.classes(decided.hosts),
             lease_s=lease_s,
-            covers=tuple(ids) if is_single else None,
+            covers=tuple(sorted(decision.container_id for decision in decided.decisions)),
             nothing=decided.nothing,
         )
 

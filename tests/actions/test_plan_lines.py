@@ -34,7 +34,7 @@ def in_turns(*groups: int, **head: Any) -> Plan:
         | {"set": {"group": group, "turn_s": 8.0}}
         for place, group in enumerate(groups)
     ]
-    given = {**HEAD, "live": True, "classes": {"node-1": {"job-3": "NL"}}, **head}
+    given = {**HEAD, "live": True, "classes": {"node-1": {"job-3": "NL"}}, "covers": ["3"], **head}
     (plan,) = loaded(given, ACTION, *turns, {"kind": "end", "actions": 1 + len(turns)})
     return plan
 
@@ -44,7 +44,10 @@ def test_a_live_plan_says_what_is_other_than_in_the_plan_before() -> None:
     other_turns = in_turns(1, 0, classes={})
     texts = [dump_plan(first), dump_plan(second, first), dump_plan(other_turns, second)]
     heads = [json.loads(text.splitlines()[0]) for text in texts]
-    assert [set(heads[0]) - set(head) for head in heads[1:]] == [{"params", "classes"}, {"params"}]
+    assert [set(heads[0]) - set(head) for head in heads[1:]] == [
+        {"params", "classes", "covers"},
+        {"params", "covers"},
+    ]
     assert [head.get("same_turns") for head in heads] == [None, True, None]
     assert [text.count('"op":"rotate"') for text in texts] == [2, 0, 2]
     lines = "".join(texts).encode().splitlines()

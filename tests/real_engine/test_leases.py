@@ -1,17 +1,18 @@
 """A dead man's switch: when a stream stops, what it has set is undone, whatever has died."""
 
 import itertools
+import json
 import os
 import re
 import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
-from helpers.containers import Containers, Job, eventually, plan_for
+from helpers.containers import Containers, Job, api, eventually, plan_for
 from helpers.examples import repeated
-from helpers.pipes import STAGES, Pipe, feed, watchdogs
+from helpers.pipes import STAGES, Pipe, feed, give, watchdogs
 from helpers.tools import complaint, records
 from real_engine.test_pipe import RATES, TRAINING
 
@@ -21,8 +22,11 @@ from dltools.actions.settings import Settings
 SAMPLES = Path(__file__).parents[2] / "samples"
 
 
-def live(job: Job, wanted: Settings) -> bytes:
-    return plan_for(job, wanted).replace(b'"kind":"plan"', b'"kind":"plan","live":true', 1)
+def live(job: Job, wanted: Settings, covers: Sequence[str] | None = None) -> bytes:
+    given = b'"kind":"plan","live":true'
+    if covers is not None:
+        given += b',"covers":' + json.dumps(covers).encode()
+    return plan_for(job, wanted).replace(b'"kind":"plan"', given, 1)
 
 
 @pytest.fixture(autouse=True)
@@ -75,6 +79,37 @@ def test_a_stream_that_falls_silent_is_undone_until_it_goes_on(tool, job) -> Non
     assert job.kernel_cpus == pytest.approx(0.7)
     _, stderr = process.communicate(dump_close().encode(), timeout=120)
     assert "no plan for 1.5 s" in complaint(stderr)
+
+
+def test_a_job_that_a_stream_no_longer_covers_has_its_own_settings_again(run, tool) -> None:
+    """Its owner has renamed it, and dl-probe's --name selects it no more."""
+    job, other = run(name="job"), run(name="other")
+    before = job.kernel()
+    process = tool.begin("dl-apply")
+    for one in (job, other):
+        assert feed(process, live(one, {"cpus": 0.4}, covers=(job.id, other.id)))["id"] == 1
+    result = feed(process, live(other, {"cpus": 0.4}, covers=(job.id, other.id)))
+    assert (result["status"], job.kernel_cpus) == ("unchanged", pytest.approx(0.4))
+    give(process, live(other, {"cpus": 0.4}, covers=(other.id,)))
+    eventually(lambda: job.kernel() == before)
+    assert other.kernel_cpus == pytest.approx(0.4)
+    process.communicate(dump_close().encode(), timeout=120)
+    (end, *_) = [
+        one["how"]
+        for one in records(tool("dl-apply", "--history", "--format", "jsonl", job.name).stdout)
+    ]
+    assert end == "lease over"
+
+
+def test_a_job_renamed_so_that_name_excludes_it_has_its_own_settings_again(run, tool) -> None:
+    job = run(name="job")
+    before, name = job.kernel(), job.name
+    process = tool.begin("dl-apply", "--name", f"^{name}$")
+    assert feed(process, live(job, {"cpus": 0.4}))["status"] == "applied"
+    api().rename(job.id, f"{name}-mine")
+    assert feed(process, live(job, {"cpus": 0.5}))["status"] == "skipped"
+    eventually(lambda: job.kernel() == before)
+    process.communicate(dump_close().encode(), timeout=120)
 
 
 def test_the_watchdog_is_replaced_when_it_dies(tool, job, state) -> None:

@@ -21,6 +21,7 @@ from dltools.actions.plans import AS_PLANNED, Op, Plan, Result
 from dltools.apply.history import BY_BREAK, BY_LEASE, BY_RESTORE
 from dltools.apply.leases import BEAT_S, STILL_S
 from dltools.apply.original_settings import timestamp
+from dltools.apply.refusals import NOT_NAMED
 from dltools.bounded_reading import InputLines
 from dltools.cli.exits import Exit, print_message
 from dltools.cli.remarks import Remarks, print_remark
@@ -113,7 +114,7 @@ class PlanStream:
                 reasons = {action.id: action.reason for action in plan.actions}
                 apply = self._history.of_plan(plan, partial(self._actuator.apply, plan))
                 self.last = self._printer.show(apply, reasons)
-                self._note_ended()
+                self._let_go(plan)
                 self._leases.renew()
                 if self._leases.is_for_good:
                     self._sets_for_good |= any(map(_is_lasting, self.last))
@@ -131,12 +132,17 @@ class PlanStream:
                 "undoing what this run has set"
             )
 
-    def _note_ended(self) -> None:
-        """Write down which of the changed containers have ended."""
-        for engine in self._actuator.engines if self._history.held else ():
+    def _let_go(self, plan: Plan) -> None:
+        """Write down which of the changed containers have ended. Restore those that --name, or the
+        plans of a stream, leave out from now on: somebody has renamed them."""
+        held = self._history.held.keys()
+        for engine in self._actuator.engines if held else ():
             with suppress(UnavailableError):
-                running = {container.id for container in engine.containers()}
-                self._history.note_running(engine.host, running)
+                self._history.note_running(engine.host, {one.id for one in engine.containers()})
+        refused = {result.container_id for result in self.last if result.error == NOT_NAMED}
+        covers = held if plan.covers is None or not plan.is_live else set(plan.covers)
+        if left := held - (covers - refused):
+            self._printer.show(self._history.of_undo(partial(self._actuator.undo, left), BY_LEASE))
 
     def _lines(self, stream: BinaryIO, name: str) -> Iterator[bytes]:
         """Yield lines as they come; while none comes, go on with the turns."""
@@ -259,7 +265,7 @@ class LeaseKeeper:
         self._is_leased = False
         self._is_live = False
         self._awaits_close = False
-        self._covered: set[str] | None = set()  # by the plans so far; None: one does not say
+        self._covered: set[str] | None = set()  # by the plans so far; None: all
         self.is_orphaned = False
         """Whether the stream of plans has broken off."""
         self.has_closed = False
@@ -269,7 +275,7 @@ class LeaseKeeper:
         """Put under lease what this plan will change, if it is one of a stream, or good for so
         long; a stream takes over what single plans have left."""
         self._is_leased = self._lease.is_for(plan.lease_s, is_live=plan.is_live)
-        if plan.covers is None:
+        if plan.covers is None or plan.is_live:
             self._covered = None
         elif self._covered is not None:
             self._covered |= set(plan.covers)
