@@ -162,19 +162,20 @@ class SettingsUpdate:
             yield
 
     def note(self, result: Result, located: LocatedContainer) -> Result:
-        """Note the settings of an update that has succeeded, also of one that found them in force.
-        Return its result, which says what was reset meanwhile by those that do so unasked."""
-        if result.status not in (Status.APPLIED, Status.UNCHANGED):
+        """Note the settings of an update that has succeeded, also of one that found them in force,
+        unless the container has them for now for its owner's sake. Return its result, which says
+        what was reset meanwhile by those that do so unasked."""
+        made, cpus = self.made_in(located), located.usable_cpus
+        lent = located.container.id in self.own or self.has_raised(located)
+        if result.status not in ((Status.APPLIED,) if lent else (Status.APPLIED, Status.UNCHANGED)):
             return result
-        container, made = located.container, self.made_in(located)
-        names = [name for name in result.before if name in made]
-        reset = unknown_settings(result.before, [made], names, located.usable_cpus)
+        reset = unknown_settings(result.before, [made], made.keys() & result.before, cpus)
         self.note_made(located, result.after)
         by_systemd = reset & names_in_files(self.engine, located)
-        who = "Swarm" if container.service.is_task else "systemd" if by_systemd else ""
+        who = "Swarm" if located.container.service.is_task else "systemd" if by_systemd else ""
         if not reset or not who or result.error:
             return result
-        changed = " and ".join(written_name(name) for name in names if name in reset)
+        changed = " and ".join(written_name(name) for name in result.before if name in reset)
         error = f"{who}, or somebody, has changed {changed} since dl-apply set it"
         return replace(result, error=error)
 

@@ -10,18 +10,22 @@ from typing import Any
 
 import pytest
 from helpers.fake_engine import ID, action, plan, plan_of
-from helpers.located_containers import located
+from helpers.journal_entries import journal_entry
+from helpers.located_containers import located, on_version_1
 from helpers.tools import complaint, records
 
 from dltools.actions.plans import Result, Status
 from dltools.actions.settings import Settings
 from dltools.apply import settings_update
 from dltools.apply.engine_actuator import EngineActuator
-from dltools.apply.settings_update import compare
+from dltools.apply.original_settings import Originals
+from dltools.apply.settings_update import OwnersOwn, Raised, SettingsUpdate, compare
 from dltools.engine.docker import answers as docker_answers
 from dltools.engine.gpu_access import GpuAccess
 from dltools.engine.interface import LocatedContainer
 from dltools.engine.journal import Entry, Journal
+from dltools.engine.limits.cpu_limits import Locator
+from dltools.engine.runs import ApplyRun
 from dltools.notation.limits import Limits
 
 PLANNED_AT = datetime(2026, 1, 31, 12, tzinfo=UTC)
@@ -101,6 +105,30 @@ def test_other_settings_than_the_plan_expects_are_stale(expect) -> None:
 def test_settings_that_this_run_has_made_are_known(made, expect, status) -> None:
     """The plan's sample was taken before they were in force."""
     assert compared(located(**HALF), {"cpus": 1.5}, made, **expect).status is status
+
+
+@pytest.mark.parametrize("is_raised", [True, False])
+def test_what_a_container_has_for_its_owner_s_sake_is_not_taken_for_a_plan_s(
+    engine, journal, tmp_path, is_raised
+) -> None:
+    """A plan that wants just that finds it in force; later the container has the plan's again."""
+    there, made = on_version_1(tmp_path), {"weight": 10.0}
+    id_, file = there.container.id, tmp_path / "cpu.shares"
+    file.write_text("1024")
+    journal.add(journal_entry(id_, ours=(made,), settings={"weight": 1024.0}))
+    changes = SettingsUpdate(engine, Locator(engine), Originals(engine, journal, ApplyRun()))
+    changes.note_made(there, made)
+    if is_raised:
+        changes.raised[id_] = Raised(10.0, 1024.0, 1024.0)
+    else:
+        changes.own[id_] = OwnersOwn({"weight": 1024.0}, there.container.started_text)
+    found = Result(1, Status.UNCHANGED, id_, "job", {"weight": 1024.0}, {"weight": 1024.0})
+    assert changes.note(found, there) == found
+    assert changes.made[id_] == made
+    changes.raised.clear()
+    changes.own.clear()
+    file.write_text("10")
+    assert changes.foreign(there, journal.find(id_)) == set()
 
 
 def update(actuator: EngineActuator, wanted: Settings) -> Result:
