@@ -180,12 +180,11 @@ class _Draft:
         than announced, or two of one id."""
         for oddity in _oddities(self.ids, end.get("actions", int)):
             warn(f"{end.where}: {oddity}")
-        head = replace(self.head, where=end.where)
-        if before is not None and head.fields.get("same_turns") is True:
+        if before is not None and self.head.fields.get("same_turns") is True:
             turns = list(_turns(before))
             self.actions += turns
             self.ids += [None] * len(turns)
-        return _plan(head, _numbered(self.actions, self.ids), end, before)
+        return _plan(self.head, _numbered(self.actions, self.ids), end, before)
 
 
 def _begun(head: _Record, before: _Draft | None) -> _Draft:

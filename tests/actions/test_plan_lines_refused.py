@@ -123,7 +123,8 @@ def test_a_malformed_head_or_end_is_refused() -> None:
     for key, value in ((key, value) for key, values in MALFORMED.items() for value in values):
         more, message = {key: value}, f"missing or wrong '{key}'"
         head, end = (HEAD, END | more) if key in END else (HEAD | more, END)
-        with pytest.raises(DataError, match=r"^plan: line [13]: ") as refused:
+        line = 3 if key in (*END, "state") else 1
+        with pytest.raises(DataError, match=rf"^plan: line {line}: ") as refused:
             loaded(head, ACTION, end)
         assert message in str(refused.value) or key not in ("covers", "actions")
 
