@@ -10,8 +10,9 @@ from collections.abc import Callable, Iterator
 from enum import IntEnum
 from functools import partial
 from io import BufferedWriter, RawIOBase, TextIOWrapper
+from pathlib import Path
 from types import FrameType
-from typing import NoReturn
+from typing import NoReturn, TextIO
 
 import typer
 import typer.main
@@ -76,15 +77,18 @@ def run(app: typer.Typer) -> NoReturn:
     """Run a tool on the command line, and exit. Every error ends in one line on standard error and
     an exit code; DLTOOLS_DEBUG=1 lets the traceback through."""
     signal.signal(signal.SIGTERM, _terminate)
-    _let_writes_be_whole()
+    _prepare_streams()
     code = _ended(partial(_invoke, app))
     if code != Exit.PIPE:
         code = _ended(sys.stdout.flush) or code
+    _silence(sys.stderr)  # what nobody could get would fail again, and change the code
     sys.exit(code)
 
 
-def _let_writes_be_whole() -> None:
-    """Let standard output take any text, in writes that no signal cuts."""
+def _prepare_streams() -> None:
+    """Let standard output take any text, in writes that no signal cuts; and let standard error be
+    open, so that nothing else takes its number."""
+    sys.stderr = sys.stderr or Path(os.devnull).open("w")  # noqa: SIM115
     if sys.stdout is None:
         print_message("standard output is closed")
         sys.exit(Exit.IO)
@@ -112,7 +116,7 @@ def _ended(work: Callable[[], object]) -> int:
     except KeyboardInterrupt:
         return Exit.INTERRUPTED
     except BrokenPipeError:
-        _silence_stdout()
+        _silence(sys.stdout)
         return Exit.PIPE
     except UsageError as error:
         print_message(f"{error.format_message().rstrip('.')}; see {_name()} --help")
@@ -123,7 +127,7 @@ def _ended(work: Callable[[], object]) -> int:
         code, line = _told(error)
         print_message(line)
         if isinstance(error, OSError) and error.filename is None:
-            _silence_stdout()  # what is still buffered would fail again
+            _silence(sys.stdout)  # what is still buffered would fail again
         return code
     return Exit.OK
 
@@ -168,9 +172,11 @@ def unbroken() -> Iterator[None]:
 
 
 def print_message(message: str) -> None:
-    """Print one line on standard error, under the tool's name."""
+    """Print one line on standard error, under the tool's name. Where nobody can get it, the work
+    goes on without."""
     line = printable(" ".join(message.split()))
-    print(f"{_name()}: {line}", file=sys.stderr)
+    with contextlib.suppress(OSError):
+        print(f"{_name()}: {line}", file=sys.stderr)
 
 
 def _name() -> str:
@@ -181,6 +187,6 @@ def _terminate(*_: object) -> NoReturn:
     raise SystemExit(Exit.TERMINATED)  # so that files close and limits can be restored
 
 
-def _silence_stdout() -> None:
-    """Discard what is still buffered for standard output."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+def _silence(stream: TextIO) -> None:
+    """Discard what is still buffered for a stream."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())

@@ -278,6 +278,16 @@ def test_a_closed_stream_is_no_bug(tool, tmp_path, arguments, closed) -> None:
     assert len(done.stderr.splitlines()) == 1
 
 
+@pytest.mark.parametrize("closed", ["2>&-", "2>/dev/full", "2> >(true)"])
+def test_a_message_that_nobody_gets_changes_nothing(tool, tmp_path, closed) -> None:
+    (tmp_path / "plan").write_bytes(PLAN.replace(b'"actions":1', b'"actions":2'))
+    line = f"dl-apply --dry-run --offline {tmp_path}/plan {closed}"
+    done = tool.shell(line, tmp_path / "bin")
+    assert (done.returncode, len(done.stdout.splitlines())) == (Exit.OK, 1)
+    done = tool.shell(f"dl-plan {tmp_path}/missing {closed}", tmp_path / "bin")
+    assert (done.returncode, done.stdout) == (Exit.IO, b"")
+
+
 def test_debug_shows_where_a_bug_is() -> None:
     done = patched("dl-plan", BREAKAGE, DLTOOLS_DEBUG="1")
     assert b"Traceback" in done.stderr
