@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 _ONE_OPERATION = "give only one of --undo, --restore, --status, --history and --release"
 
+_OF_PLANS = "--label, --max-changes, --name and --tell are for a run that applies plans"
+
 
 class Operation(Enum):
     """What dl-apply is to do."""
@@ -145,8 +147,9 @@ class Request(MoreMessages, EngineOptions):
     def __post_init__(self) -> None:
         """Raise `BadParameter` for options that contradict each other."""
         super().__post_init__()
-        operations = (self.undoes and not self.releases, self.shows_status, self.shows_history)
-        if sum(map(bool, (*operations, self.releases))) > 1:
+        undoes_all = self.undoes and not self.releases
+        others = (self.shows_status, self.shows_history, self.restores, self.releases)
+        if sum(map(bool, (undoes_all, *others))) > 1:
             raise typer.BadParameter(_ONE_OPERATION)
         if self.is_offline and not self.is_dry_run:
             raise typer.BadParameter("--offline needs --dry-run")
@@ -156,16 +159,15 @@ class Request(MoreMessages, EngineOptions):
             raise typer.BadParameter(f"{self.input}: --undo takes no plan")
         if self.contact and self.tell is None and not self.installs_service:
             raise typer.BadParameter("--contact needs --tell")
-        if self.tell is not None and self.operation is not Operation.APPLY:
-            raise typer.BadParameter("--tell is for a run that applies plans")
+        of_plans = (self.labels, self.names, self.max_changes is not None, self.tell)
+        if any(of_plans) and self.operation is not Operation.APPLY:
+            raise typer.BadParameter(_OF_PLANS)
         if self.stops and self.operation is not Operation.UNDO:
             raise typer.BadParameter("--stop needs --undo")
         if self.stops and self.is_dry_run:
             raise typer.BadParameter("--stop ends a run: leave --dry-run")
         if self.releases and (self.is_dry_run or self.input != "-"):
             raise typer.BadParameter("--release takes no plan, and no --dry-run")
-        if self.restores and self.operation is not Operation.APPLY:
-            raise typer.BadParameter(_ONE_OPERATION)
 
     @property
     def operation(self) -> Operation:

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from dltools.apply.refusals import Rules
 from dltools.cli.exits import print_message
 from dltools.cli.remarks import as_root, print_remark
 from dltools.engine.state_folder import SYSTEM
@@ -203,8 +204,9 @@ def service_asked(asked: Request) -> PipeService | None:
     if (
         (asked.installs_service and asked.removes_service)
         or any((asked.undoes, asked.stops, asked.tell, asked.shows_status, asked.shows_history))
-        or any((asked.releases, asked.restores, asked.names, asked.names_engines))
-        or asked.state_directory
+        or any((asked.releases, asked.restores, asked.names_engines, asked.state_directory))
+        or (asked.input, asked.lease_s, asked.hold_s) != ("-", None, None)
+        or asked.rules != Rules(tuple(asked.labels), [])
         or (asked.removes_service and (asked.policy or asked.labels or asked.contact))
     ):
         raise typer.BadParameter(

@@ -1,5 +1,7 @@
 """What dl-apply is asked for: options that contradict each other are refused."""
 
+from pathlib import Path
+
 import pytest
 import typer
 
@@ -33,6 +35,11 @@ def test_the_task_is_chosen_by_options() -> None:
         ({"stops": True}, "--stop needs --undo"),
         ({"releases": ("job",), "is_dry_run": True}, "--release takes no plan"),
         ({"undoes": True, "stops": True, "is_dry_run": True}, "--stop ends a run"),
+        ({"undoes": True, "names": ["job"]}, "--name and --tell are for a run that applies plans"),
+        ({"undoes": True, "labels": ["a=b"]}, "--label, --max-changes"),
+        ({"shows_status": True, "names": ["job"]}, "--label, --max-changes"),
+        ({"undoes": True, "max_changes": 0}, "--max-changes"),
+        ({"shows_history": True, "tell": Path("x")}, "--tell"),
     ],
 )
 def test_options_that_contradict_each_other_are_wrong_usage(changes, fault) -> None:

@@ -170,9 +170,15 @@ def test_options_that_contradict_each_other(tool) -> None:
         ["--install-service", "--remove-service"],
         ["--install-service", "--undo"],
         ["--remove-service", "--label", "a"],
+        ["--install-service", "--max-changes", "5"],
+        ["--install-service", "--max-age", "1m"],
+        ["--install-service", "--force"],
+        ["--install-service", "--lease", "0s"],
+        ["--install-service", "--hold", "5s"],
+        ["--install-service", "plan.jsonl"],
         ["--policy", "srtf"],
     ):
-        assert tool("dl-apply", *options).returncode == USAGE
+        assert tool("dl-apply", *options, "--dry-run").returncode == USAGE
     done = tool("dl-apply", "--install-service", "--policy", "nonsense")
     assert done.returncode == CONFIG
     assert "unknown policy 'nonsense'" in complaint(done.stderr)
