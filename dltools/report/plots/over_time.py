@@ -39,7 +39,7 @@ def limits_panel(frame: TimeFrame) -> Panel | None:
     cores = [
         value for _, line in jobs for _, value in (*line.bound, *line.use) if not math.isnan(value)
     ]
-    top = max(cores, default=1.0)
+    top = max(cores, default=0.0) or 1.0
     left_out = f", the {len(jobs)} of {len(lines)} that used most" if len(jobs) < len(lines) else ""
     limited = "limit (line), " if any(_has_limit(line) for _, line in jobs) else ""
     title = f"CPUs: {limited}used (area), 0 to {top:.3g} each{left_out}"

@@ -66,6 +66,13 @@ def test_panels_of_several_runs_name_them_and_share_their_time_axis() -> None:
     assert len({axes.get_xlim() for axes in axes_of(runs, "limits")}) == 1
 
 
+def test_jobs_that_use_no_cpu_are_drawn() -> None:
+    use = [SeriesPoint(0.0, 0.0), SeriesPoint(9.0, 0.0)]
+    run = Run("idle", timelines={"a": Timeline(use=use), "b": Timeline(bound=use, use=use)})
+    assert panels([run], ["limits"])[0].title.endswith("0 to 1 each")
+    assert {height for _, heights in drawn(run, "limits") for height in heights} == {0.0, 1.0}
+
+
 def several_runs() -> list[Run]:
     def results(by: float) -> list[JobResult]:
         return [JobResult(f"a-job-with-a-name-{n}", "h", 0.0, 0.0, n * by) for n in (1, 2, 3, 4)]
