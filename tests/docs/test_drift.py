@@ -18,6 +18,7 @@ from dltools.actions.plans import Op, Status
 from dltools.notation.limits import LIMITS, written
 from dltools.observations.schema import VERSION
 from dltools.plan.realisation.options import Mode
+from dltools.plan.samples import state
 
 ROOT = Path(__file__).parents[2]
 
@@ -62,6 +63,11 @@ def test_labels_ops_statuses_and_settings_are_described() -> None:
     text = page("dltools-plan.5")
     for word in (*Op, *Status, *written(dict.fromkeys(LIMITS))):
         assert re.search(rf"\b{word}\b", text), word
+
+
+def test_the_version_of_the_state_is_said() -> None:
+    said = f"the version of its contents, which is {state.VERSION};"
+    assert said in page("dltools-plan.5")
 
 
 def test_every_mode_is_described() -> None:
