@@ -65,6 +65,9 @@ class WaitingFile:
         self._said: Sequence[_Wait] = ()
         self._written = 0.0
         if path is not None:
+            with suppress(OSError):
+                if _beginning(path) not in (b"", _MARK.encode()):
+                    raise OutputError(f"cannot create {path}: it is another file; name a new one")
             record = json.dumps({"v": 1, "path": str(path.absolute())})
             StateFolder(home / _FOLDER).write(_RECORD, record.encode())
             self._home = home
@@ -138,6 +141,13 @@ def _clock_time(seconds: float) -> str:
     return datetime.fromtimestamp(seconds, UTC).strftime("%H:%M:%S") if seconds else "-"
 
 
+def _beginning(path: Path) -> bytes:
+    """Return as much of a file as a mark is long. Raises OSError, also for a link."""
+    handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    with os.fdopen(handle, "rb") as file:
+        return file.read(len(_MARK))
+
+
 def remove_left(home: Path) -> None:
     """Remove the file that a run of this state directory keeps, or has left. The state must be
     locked."""
@@ -147,9 +157,6 @@ def remove_left(home: Path) -> None:
             return
         path = Path(parse_json(data)["path"])
         with suppress(FileNotFoundError):
-            handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-            with os.fdopen(handle, "rb") as file:
-                is_ours = file.read(len(_MARK)) == _MARK.encode()
-            if is_ours:
+            if _beginning(path) == _MARK.encode():
                 path.unlink()
         folder.remove(_RECORD)

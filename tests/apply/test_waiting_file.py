@@ -129,12 +129,24 @@ def test_what_has_taken_its_name_is_left(path, home, tmp_path) -> None:
     path.write_text("mine")
     with locked_state(home):
         assert path.read_text() == "mine"
+    path.unlink()
     WaitingFile(path, home)
     path.unlink()
     (tmp_path / "other").write_text("theirs")
     path.symlink_to(tmp_path / "other")
     with locked_state(home):
         assert (tmp_path / "other").read_text() == "theirs"
+
+
+def test_only_a_new_or_empty_file_or_one_of_a_killed_run_is_replaced(path, home) -> None:
+    path.write_text("mine")
+    with pytest.raises(OutputError, match="it is another file; name a new one"):
+        WaitingFile(path, home)
+    assert path.read_text() == "mine"
+    path.write_text("")
+    WaitingFile(path, home)
+    WaitingFile(path, home).remove()
+    assert not path.exists()
 
 
 def test_a_link_is_replaced_and_not_written_through(path, home, tmp_path) -> None:
