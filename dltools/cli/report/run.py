@@ -66,7 +66,7 @@ def _rendered(runs: Sequence[Run], baseline: str, request: Request, lacking: str
         return picture.drawn
     if request.format is ReportFormat.HTML:
         return _page(runs, baseline, request, lacking)
-    if not request.by and not request.is_by_job and len(runs) > 1:
+    if not (request.by or request.is_by_job or request.prices) and len(runs) > 1:
         rows = tables.rows_by_run(runs, baseline)
     else:
         by = request.by

@@ -312,7 +312,8 @@ def test_prices_give_a_column_of_cost(tool, tmp_path) -> None:
     (tmp_path / "p.toml").write_text("cpu_hour = 3600\n")
     jobs = tool("dl-sim", "-p", "noop", tmp_path / "w.toml", "--jobs").stdout
     known = {row["name"]: row["cpu"] for row in map(json.loads, jobs.splitlines())}
-    for options in (["--jobs"], ["--by", "job"]):
+    (tmp_path / "jobs").write_bytes(jobs)
+    for options in (["--jobs"], ["--by", "job"], ["a=-", f"b={tmp_path}/jobs"]):
         found = tool("dl-report", "--prices", tmp_path / "p.toml", *options, input=jobs).stdout
         costs = {row["name"]: row["cost"] for row in map(json.loads, found.splitlines())}
         assert costs == pytest.approx(known)
