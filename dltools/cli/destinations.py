@@ -12,7 +12,7 @@ import os
 import re
 import stat
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
@@ -67,11 +67,17 @@ def written_in_place(path: Path) -> Iterator[IO[bytes]]:
         yield file
 
 
-def check(path: Path) -> None:
-    """Raise `OutputError` where the file that -o names cannot be written."""
+def check(path: Path | None, inputs: Iterable[str | Path] = ()) -> None:
+    """Raise `OutputError` where the file that -o names, if any, cannot be written, or is one of the
+    inputs; - is standard input."""
+    if path is None:
+        return
     place = _place(path)
     if _is_regular(place) and not place.parent.is_dir():
         raise OutputError(f"cannot create {path}: no directory {place.parent}")
+    files = (Path("/dev/stdin" if file == "-" else file) for file in inputs)
+    if place.is_file() and any(file.exists() and place.samefile(file) for file in files):
+        raise OutputError(f"cannot create {path}: it is an input; name another file")
 
 
 def is_replaceable(path: Path) -> bool:
@@ -177,7 +183,7 @@ def redrawn(console: Console) -> Iterator[Callable[[RenderableType], None]]:
         console=console,
         auto_refresh=False,
         redirect_stdout=False,
-        redirect_stderr=sys.stderr is not None and sys.stderr.isatty(),
+        redirect_stderr=sys.stderr.isatty(),
         vertical_overflow="crop",
     )
 

@@ -43,7 +43,7 @@ def print_remark(remark: str) -> None:
 
 def tracked(what: str, items: Iterable[_Item], total: int) -> Iterable[_Item]:
     """Return items; while they are worked on, a terminal shows a bar that says how far this is."""
-    if _quiet or sys.stderr is None or not sys.stderr.isatty():
+    if _quiet or not sys.stderr.isatty():
         return items
     from rich.console import Console
     from rich.progress import track

@@ -174,6 +174,31 @@ def test_a_directory_or_no_name_is_no_file(kind, write, tmp_path) -> None:
 
 
 @each_tool
+@pytest.mark.parametrize(
+    "line",
+    [
+        "dl-probe data -o data --format csv",
+        "dl-probe - -o data --format csv",
+        "dl-plan data --save-state ./data",
+        "dl-plan other --targets data --save-state data",
+        "dl-sim data -p noop -o data",
+        "dl-sim --from data -p noop -o link",
+        "dl-report data -o data --format csv",
+        "dl-report run=data -o link --format csv",
+        "dl-report other --prices data -o data --format csv",
+    ],
+)
+def test_no_input_is_replaced(tool, tmp_path, line) -> None:
+    (tmp_path / "data").write_bytes(b"loss: 0.5\n")
+    (tmp_path / "link").symlink_to("data")
+    name, *arguments = line.split()
+    with (tmp_path / "data").open("rb") as stdin:
+        done = tool(name, *arguments, cwd=tmp_path, stdin=stdin)
+    assert done.returncode == Exit.CANT_CREATE
+    assert "it is an input" in complaint(done.stderr)
+    assert (tmp_path / "data").read_bytes() == b"loss: 0.5\n"
+
+
 def test_links_in_a_circle_are_refused(kind, write, tmp_path) -> None:
     (tmp_path / "a").symlink_to("b")
     (tmp_path / "b").symlink_to("a")

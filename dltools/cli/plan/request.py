@@ -60,5 +60,4 @@ class Request(MoreMessages, Realisation):
         for name in self.inputs:
             if self.inputs.count(name) > 1:
                 raise typer.BadParameter(f"{name} is named twice")
-        if self.saved_state_file is not None:
-            destinations.check(self.saved_state_file)
+        destinations.check(self.saved_state_file, [*self.inputs, self.targets_file or ""])

@@ -38,6 +38,7 @@ def open_output(request: Request) -> Iterator[Writer]:
     elif is_directory(request.output):
         yield from _to_directory(Path(request.output), request.rotate_s, request.since_s)
     else:
+        destinations.check(Path(request.output), request.logs)
         yield from _to_file(Path(request.output), format_, is_stream=is_stream)
 
 

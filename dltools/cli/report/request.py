@@ -58,8 +58,8 @@ class Request(Messages):
             if kind not in KINDS:
                 raise ConfigError(f"--plot must be one of {', '.join(KINDS)}, not {kind}")
         choose_report_format(self.asked_format, self.output)
-        if self.output is not None:
-            destinations.check(self.output)
+        files = [part for text in self.inputs for part in (text, text.partition("=")[2])]
+        destinations.check(self.output, [*files, self.prices or ""])
         if self.by and self.by not in GROUPS:
             raise ConfigError(f"--by must be {' or '.join(GROUPS)}, not {self.by}")
         if self.by and self.is_by_job:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import typer
 
-from dltools.cli import options
+from dltools.cli import destinations, options
 from dltools.cli.formats import RowFormat
 from dltools.cli.options import Messages, Realisation, expert_flag, expert_option, flag, option
 from dltools.errors import ConfigError
@@ -102,6 +102,7 @@ class Request(Messages, Realisation):
             raise typer.BadParameter(
                 "--best compares all policies: it takes no --policy, --output or --jobs"
             )
+        destinations.check(self.recording, (self.file, self.from_recording))
         if not self.sample_interval_s >= 0.01:
             raise ConfigError("--interval must be at least 0.01 s")
         if self.recording and (len(self.policies) > 1 or self.repeat > 1):

@@ -97,7 +97,6 @@ def _record(file: Path, trial: Trial) -> list[JobResult]:
     from dltools.observations.formats.registry import get_format
     from dltools.sim.simulated_recording import Recorder
 
-    destinations.check(file)
     format_ = format_by_name(ObservationFormat.AUTO, file, suffixes())
     recorder = Recorder()
     results = trial.simulation(Observer(recorder, trial.interval_s)).run()
