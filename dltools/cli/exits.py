@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import signal
 import sys
 from collections.abc import Callable, Iterator
@@ -100,6 +101,8 @@ def _prepare_streams() -> None:
 
 
 def _invoke(app: typer.Typer) -> None:
+    if any(re.fullmatch("(--[a-z-]+=)?", word) for word in sys.argv[1:]):
+        raise UsageError("an argument is empty: is a variable unset?")
     tool = typer.main.get_command(app)
     with tool.make_context(_name(), sys.argv[1:]) as context:
         tool.invoke(context)

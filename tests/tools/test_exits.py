@@ -278,6 +278,13 @@ def test_a_closed_stream_is_no_bug(tool, tmp_path, arguments, closed) -> None:
     assert len(done.stderr.splitlines()) == 1
 
 
+@pytest.mark.parametrize("arguments", [[""], ["--state-dir", ""], ["--label="]])
+def test_an_empty_argument_is_no_name(tool, arguments) -> None:
+    done = tool("dl-apply", "--dry-run", "--offline", *arguments, input=PLAN)
+    assert (done.returncode, done.stdout) == (Exit.USAGE, b"")
+    assert b"an argument is empty: is a variable unset?" in done.stderr
+
+
 @pytest.mark.parametrize("closed", ["2>&-", "2>/dev/full", "2> >(true)"])
 def test_a_message_that_nobody_gets_changes_nothing(tool, tmp_path, closed) -> None:
     (tmp_path / "plan").write_bytes(PLAN.replace(b'"actions":1', b'"actions":2'))

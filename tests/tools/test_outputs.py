@@ -165,15 +165,15 @@ def test_the_root_directory_is_refused(name: str) -> None:
 
 @each_tool
 def test_a_directory_or_no_name_is_no_file(kind, write, tmp_path) -> None:
-    for name in [tmp_path, ""][WRITERS[kind][0] == "dl-probe" :]:
+    names = {tmp_path: Exit.CANT_CREATE, "": Exit.USAGE}
+    for name, code in [*names.items()][WRITERS[kind][0] == "dl-probe" :]:
         done = write(kind, name, cwd=tmp_path)
-        assert done.returncode == Exit.CANT_CREATE
+        assert done.returncode == code
         complaint(done.stderr)
         assert done.stdout == b""
     assert [file.name for file in tmp_path.iterdir() if file.name != "docker.sock"] == []
 
 
-@each_tool
 @pytest.mark.parametrize(
     "line",
     [
@@ -199,6 +199,7 @@ def test_no_input_is_replaced(tool, tmp_path, line) -> None:
     assert (tmp_path / "data").read_bytes() == b"loss: 0.5\n"
 
 
+@each_tool
 def test_links_in_a_circle_are_refused(kind, write, tmp_path) -> None:
     (tmp_path / "a").symlink_to("b")
     (tmp_path / "b").symlink_to("a")
