@@ -201,6 +201,8 @@ def _read_curve(table: Table) -> LearningCurve:
         raise table.error(
             f"a curve's kind must be one of {', '.join(CURVE_KINDS)}, not {curve.kind!r}"
         )
+    if curve.rate < 0 or curve.noise < 0:
+        raise curve_table.error("rate and noise must not be below 0")
     if curve.kind == "points" and not pairs:
         raise table.error("a curve of points needs a table")
     return curve

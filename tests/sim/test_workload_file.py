@@ -35,6 +35,8 @@ from dltools.sim.workload_file import read_workload
         ("[[job]]\nwork = inf", "f: job 1: work must be between -1e300 and 1e300, not inf"),
         ("[[job]]\nthreads = 1.5", "f: job 1: threads must be a whole number, not 1.5"),
         ("[[job]]\nname = ''", "f: job : name must be text, not ''"),
+        ("[[job]]\ncurve = { rate = -1 }", "f: job 1: curve: rate and noise must not be below 0"),
+        ("[[job]]\ncurve = { noise = -1 }", "f: job 1: curve: rate and noise must not be below 0"),
         ("[[job]]\ncurve = 3", "f: job 1: curve must be a table"),
         ("[[job]]\nseed = 3", "f: job 1: unknown key 'seed'"),
         ("[[job]]\nrole = 'boss'", "f: job 1: role must be one of training, server, interactive, "),

@@ -11,14 +11,7 @@ import typer
 
 from dltools.cli import options
 from dltools.cli.formats import RecordFormat
-from dltools.cli.options import (
-    EngineOptions,
-    MoreMessages,
-    expert_flag,
-    expert_option,
-    flag,
-    option,
-)
+from dltools.cli.options import EngineOptions, MoreMessages, expert_option, flag, option
 
 if TYPE_CHECKING:
     from dltools.apply.refusals import Rules
@@ -54,7 +47,7 @@ class Request(MoreMessages, EngineOptions):
 
     input: str = options.input_argument()
     is_dry_run: bool = flag("-n, --dry-run", "Check everything, but change nothing.")
-    is_offline: bool = expert_flag(
+    is_offline: bool = options.expert_flag(
         "--offline",
         "With --dry-run: ask no engine, and assume that each container is as the plan says.",
     )

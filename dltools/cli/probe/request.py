@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -164,11 +165,8 @@ class Request(MoreMessages, EngineOptions):
         if self.lists_metrics and (self.is_stream or self.output is not None):
             raise typer.BadParameter("--list-metrics excludes --interval and --output")
         self._check_diagnosis()
-        source = self.user_from
-        if source and source != "container" and not source.removeprefix("label:") != source:
+        if not re.fullmatch("|container|label:.+", self.user_from):
             raise typer.BadParameter("--user-from is container or label:KEY")
-        if source == "label:":
-            raise typer.BadParameter("--user-from label: needs the key of a label")
 
     @property
     def log_files(self) -> dict[str, tuple[str, ...]]:
@@ -179,9 +177,7 @@ class Request(MoreMessages, EngineOptions):
         if not self.is_diagnosis:
             return
         if self.logs or self.is_stream or self.lists_metrics or self.output is not None:
-            raise typer.BadParameter(
-                "--doctor excludes LOG, --interval, --list-metrics and --output"
-            )
+            raise typer.BadParameter("--doctor excludes LOG, -i, --list-metrics and --output")
         if self.format.value not in _OF_DIAGNOSES:
             raise typer.BadParameter("--doctor prints lines, or --format jsonl")
 

@@ -87,26 +87,22 @@ class Request(Messages, Realisation):
         if self.from_recording and self.generate:
             raise typer.BadParameter("--from and --generate exclude each other")
         if self.file != "-" and (self.from_recording or self.generate):
-            raise typer.BadParameter(
-                f"{self.file}: --from and --generate replace FILE: give only one of them"
-            )
+            raise typer.BadParameter(f"{self.file}: --from and --generate replace FILE")
+        if not self.generate and (self.cpus, self.nodes, self.mean_gap_s) != (2.0, 1, 30.0):
+            raise typer.BadParameter("--cpus, --nodes and --gap need --generate")
         if not 1 <= self.repeat <= 100_000:
             raise ConfigError("--repeat must be between 1 and 100000")
         if self.repeat > 1 and self.from_recording:
-            raise typer.BadParameter(
-                "--repeat does not go with --from: each repeat would be the same"
-            )
+            raise typer.BadParameter("--repeat does not go with --from: each would be the same")
         if self.spin is not None and not 0 <= self.spin <= 1:
             raise ConfigError("--spin must be between 0 and 1")
         if self.criterion and (self.given_policies or self.recording or self.is_by_job):
-            raise typer.BadParameter(
-                "--best compares all policies: it takes no --policy, --output or --jobs"
-            )
-        destinations.check(self.recording, (self.file, self.from_recording))
+            raise typer.BadParameter("--best takes all policies: no --policy, --output or --jobs")
         if not self.sample_interval_s >= 0.01:
             raise ConfigError("--interval must be at least 0.01 s")
         if self.recording and (len(self.policies) > 1 or self.repeat > 1):
             raise typer.BadParameter("--output needs a single --policy and no --repeat")
+        destinations.check(self.recording, (self.file, self.from_recording))
 
     @property
     def policies(self) -> tuple[str, ...]:

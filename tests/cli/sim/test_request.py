@@ -28,7 +28,10 @@ def test_policies_are_compared_once_each_with_the_first() -> None:
     [
         ({"from_recording": "x", "generate": "burst:2"}, "exclude each other"),
         ({"file": "x", "generate": "burst:2"}, "x: --from and --generate replace FILE"),
-        ({"repeat": 2, "from_recording": "x"}, "each repeat would be the same"),
+        ({"file": "x", "cpus": 4.0}, "--cpus, --nodes and --gap need --generate"),
+        ({"from_recording": "x", "nodes": 2}, "--cpus, --nodes and --gap need --generate"),
+        ({"file": "x", "mean_gap_s": 5.0}, "--cpus, --nodes and --gap need --generate"),
+        ({"repeat": 2, "from_recording": "x"}, "each would be the same"),
     ],
 )
 def test_sources_that_contradict_each_other_are_wrong_usage(changes, fault) -> None:
@@ -53,7 +56,7 @@ def test_a_number_out_of_range_is_refused(changes, fault) -> None:
     "changes", [{"given_policies": ("las",)}, {"recording": Path("x")}, {"is_by_job": True}]
 )
 def test_a_comparison_of_all_policies_names_none(changes) -> None:
-    with pytest.raises(typer.BadParameter, match="--best compares all policies"):
+    with pytest.raises(typer.BadParameter, match="--best takes all policies"):
         request(criterion="makespan", **changes)
 
 
