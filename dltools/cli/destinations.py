@@ -161,6 +161,8 @@ def make_console(file: Any = None) -> Any:
         def render_str(self, text: str, **how: Any) -> Any:
             return super().render_str(printable_lines(text), **how)
 
+    if os.environ.get("COLUMNS") == "0":
+        del os.environ["COLUMNS"]  # not known
     colour = wants_colour()
     return _Console(
         file=file,

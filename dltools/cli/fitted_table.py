@@ -148,7 +148,8 @@ class FittedTable:
                 yield from self._under(note, style, console)
 
     def _under(self, note: str, style: str, console: Console) -> Iterator[Text]:
-        lines = list(Text(note, style=style).wrap(console, console.width - len(_INDENT) - 1))
+        width = max(1, console.width - len(_INDENT) - 1)
+        lines = list(Text(note, style=style).wrap(console, width))
         if self._short_notes and len(lines) > 1:
             lines = [Text(lines[0].plain.rstrip(" ;,:") + "…", style=style)]
         for line in lines:

@@ -91,6 +91,13 @@ def test_no_number_is_cut_and_no_line_is_too_long(make, width, monkeypatch) -> N
         assert re.search(rf"(?<![\w.]){re.escape(value)}(?![\w.…])", text), value
 
 
+@pytest.mark.parametrize("make", WHOLE, ids=lambda make: make.__name__)
+def test_a_sliver_of_a_screen_breaks_no_table(make, monkeypatch) -> None:
+    for width in range(1, 10):
+        assert shown(make(), width, monkeypatch)
+    assert shown(make(), 0, monkeypatch) == shown(make(), 80, monkeypatch)  # 0: not known
+
+
 def test_a_table_that_fits_is_not_changed(monkeypatch) -> None:
     lines = shown(results(), 200, monkeypatch)
     assert lines[2].split("   ")[:2] == [LONG, "applied"]

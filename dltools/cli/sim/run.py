@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
@@ -77,10 +77,8 @@ def _compare(request: Request, workloads: Sequence[Workload]) -> list[dict[str, 
         for policy in request.policies
         for workload in workloads
     ]
-    job_results: Iterable[list[JobResult]]
     file = request.recording
-    job_results = run_all(trials) if file is None else [_record(file, trials[0])]
-    results = iter(job_results)
+    results = iter(run_all(trials) if file is None else [_record(file, trials[0])])
     runs = {policy: [next(results) for _ in workloads] for policy in request.policies}
     if request.is_by_job:
         return by_job(runs, request.seeds)

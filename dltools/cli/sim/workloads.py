@@ -24,11 +24,9 @@ def load_workloads(source: Request) -> list[Workload]:
         workloads = [_recorded(source.from_recording)]
     else:
         workloads = _from_file(source)
-    return (
-        workloads
-        if source.spin is None
-        else [_with_spin(workload, source.spin) for workload in workloads]
-    )
+    if source.spin is None:
+        return workloads
+    return [_with_spin(workload, source.spin) for workload in workloads]
 
 
 def _from_file(source: Request) -> list[Workload]:
