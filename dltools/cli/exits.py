@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterator
 from enum import IntEnum
 from functools import partial
 from io import BufferedWriter, RawIOBase, TextIOWrapper
-from pathlib import Path
 from types import FrameType
 from typing import NoReturn, TextIO
 
@@ -89,7 +88,7 @@ def run(app: typer.Typer) -> NoReturn:
 def _prepare_streams() -> None:
     """Let standard output take any text, in writes that no signal cuts; and let standard error be
     open, so that nothing else takes its number."""
-    sys.stderr = sys.stderr or Path(os.devnull).open("w")  # noqa: SIM115
+    sys.stderr = sys.stderr or open(os.devnull, "w")  # noqa: PTH123, SIM115
     if sys.stdout is None:
         print_message("standard output is closed")
         sys.exit(Exit.IO)

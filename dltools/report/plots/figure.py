@@ -9,6 +9,7 @@ from __future__ import annotations
 import io
 import sys
 import textwrap
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -97,6 +98,7 @@ def rendered(figure: Figure, format_: str) -> bytes:
     scale = 2 if format_ == "png" else 1
     out = io.BytesIO()
     metadata: Mapping[str, Any] = _NO_DATES[format_]
+    warnings.filterwarnings("ignore", "Glyph")  # letters that the font lacks are drawn as boxes
     figure.savefig(out, format=format_, dpi=_DPI * scale, metadata=metadata)
     return out.getvalue()
 

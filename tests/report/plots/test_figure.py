@@ -73,6 +73,14 @@ def test_jobs_that_use_no_cpu_are_drawn() -> None:
     assert {height for _, heights in drawn(run, "limits") for height in heights} == {0.0, 1.0}
 
 
+def test_letters_without_a_font_give_no_warning(recwarn) -> None:
+    pytest.importorskip("matplotlib")
+    run = Run("r", [[JobResult("训练", "h", 0.0, 0.0, 9.0)]])
+    for format_ in ("png", "svg", "pdf"):
+        assert rendered(picture(panels([run], ["gantt"])), format_)
+    assert [str(warning.message) for warning in recwarn] == []
+
+
 def several_runs() -> list[Run]:
     def results(by: float) -> list[JobResult]:
         return [JobResult(f"a-job-with-a-name-{n}", "h", 0.0, 0.0, n * by) for n in (1, 2, 3, 4)]
