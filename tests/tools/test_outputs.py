@@ -199,6 +199,15 @@ def test_no_input_is_replaced(tool, tmp_path, line) -> None:
     assert (tmp_path / "data").read_bytes() == b"loss: 0.5\n"
 
 
+def test_a_log_is_not_read_into_itself(tool, tmp_path) -> None:
+    (tmp_path / "log").write_bytes(b"step 1 loss: 0.5\n" * 20_000)
+    with (tmp_path / "log").open("ab") as stdout:
+        done = tool("dl-probe", tmp_path / "log", "--format", "csv", stdout=stdout)
+    assert done.returncode == Exit.CANT_CREATE
+    assert "/dev/stdout: it is an input" in complaint(done.stderr)
+    assert (tmp_path / "log").stat().st_size == 17 * 20_000
+
+
 @each_tool
 def test_links_in_a_circle_are_refused(kind, write, tmp_path) -> None:
     (tmp_path / "a").symlink_to("b")

@@ -140,9 +140,8 @@ class Request(MoreMessages, EngineOptions):
     def __post_init__(self) -> None:
         """Raise `BadParameter` for options that contradict each other."""
         super().__post_init__()
-        undoes_all = self.undoes and not self.releases
-        others = (self.shows_status, self.shows_history, self.restores, self.releases)
-        if sum(map(bool, (undoes_all, *others))) > 1:
+        asked = (self.undoes or self.releases, self.shows_status, self.shows_history, self.restores)
+        if sum(map(bool, asked)) > 1:
             raise typer.BadParameter(_ONE_OPERATION)
         if self.is_offline and not self.is_dry_run:
             raise typer.BadParameter("--offline needs --dry-run")

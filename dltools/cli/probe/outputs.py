@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 def open_output(request: Request) -> Iterator[Writer]:
     """Open the output; it is complete when the block ends, however it ends."""
     format_, is_stream = request.format, request.is_stream
+    output = request.output or "/dev/stdout"
+    if not is_directory(output):
+        destinations.check(Path(output), request.logs)
     if request.output is None:
         console = make_console()
         if is_stream and format_ is ObservationFormat.TABLE and _is_live(console):
@@ -35,11 +38,10 @@ def open_output(request: Request) -> Iterator[Writer]:
                 yield _TableWriter(console, draw)
         else:
             yield from _to_stdout(format_)
-    elif is_directory(request.output):
-        yield from _to_directory(Path(request.output), request.rotate_s, request.since_s)
+    elif is_directory(output):
+        yield from _to_directory(Path(output), request.rotate_s, request.since_s)
     else:
-        destinations.check(Path(request.output), request.logs)
-        yield from _to_file(Path(request.output), format_, is_stream=is_stream)
+        yield from _to_file(Path(output), format_, is_stream=is_stream)
 
 
 def _to_file(file: Path, format_: ObservationFormat, *, is_stream: bool) -> Iterator[Writer]:

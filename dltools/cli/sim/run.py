@@ -77,8 +77,7 @@ def _compare(request: Request, workloads: Sequence[Workload]) -> list[dict[str, 
         for policy in request.policies
         for workload in workloads
     ]
-    file = request.recording
-    results = iter(run_all(trials) if file is None else [_record(file, trials[0])])
+    results = iter([_record(file, trials[0])] if (file := request.recording) else run_all(trials))
     runs = {policy: [next(results) for _ in workloads] for policy in request.policies}
     if request.is_by_job:
         return by_job(runs, request.seeds)
