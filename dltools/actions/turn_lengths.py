@@ -1,7 +1,5 @@
 """How long a container runs while others wait for their turns, unless a user says otherwise."""
 
-from __future__ import annotations
-
 TURN_S = 5.0
 """Turn of jobs of equal standing that wait by weights (s). Under `rotate` no turn ends sooner
 because others have waited too long."""
