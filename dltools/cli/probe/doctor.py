@@ -36,8 +36,16 @@ if TYPE_CHECKING:
     from dltools.probe.sampler import Connector, Sampler
 
 _COLOURS = {Health.OK: "green", Health.WARNING: "yellow", Health.FAILURE: "red"}
-_SYS_PTRACE, _DAC_READ_SEARCH = 1 << 19, 1 << 2
-"""Capabilities, as bits of CapEff."""
+_CAPABILITIES = {"CAP_SYS_PTRACE": 1 << 19, "CAP_DAC_READ_SEARCH": 1 << 2}
+"""Bits of CapEff."""
+
+_FATES = {
+    "held": (Health.OK, "a running dl-apply holds the settings of {}", "dl-apply --status"),
+    "stopped": (Health.WARNING, "the dl-apply that holds {} is stopped (Ctrl-Z)", "fg"),
+    "ends": (Health.OK, "the settings of {} end unless another plan comes", "dl-apply --status"),
+    "left": (Health.WARNING, "a dl-apply that has ended left settings on {}", "dl-apply --undo"),
+}
+"""What becomes of the settings of changed containers."""
 
 _WINDOW_S = 0.5
 """Time between two looks at the counters (s): over the life of a young job the processes that have
@@ -175,32 +183,15 @@ def _of_journal(engine: Engine, request: Request) -> Iterator[Finding]:
 
 def _of_changed(changed: Sequence[ChangedContainer]) -> Iterator[Finding]:
     """Yield what becomes of the settings of changed containers."""
-    held = [
-        container.name
-        for container in changed
-        if container.run.is_alive and not container.run.is_stopped
-    ]
-    stopped = [container.name for container in changed if container.run.is_stopped]
-    ending = [
-        container.name for container in changed if not container.run.is_alive and container.until
-    ]
-    left = [
-        container.name
-        for container in changed
-        if not container.run.is_alive and not container.until
-    ]
-    if held:
-        text = f"a running dl-apply holds the settings of {listed(held)}"
-        yield Finding(Health.OK, "journal", text, "dl-apply --status")
-    if stopped:
-        text = f"the dl-apply that holds {listed(stopped)} is stopped (Ctrl-Z)"
-        yield Finding(Health.WARNING, "journal", text, "fg")
-    if ending:
-        text = f"the settings of {listed(ending)} end by themselves unless another plan comes"
-        yield Finding(Health.OK, "journal", text, "dl-apply --status")
-    if left:
-        text = f"a dl-apply that has ended left settings on {listed(left)}"
-        yield Finding(Health.WARNING, "journal", text, "dl-apply --undo")
+    for fate, (health, text, advice) in _FATES.items():
+        if names := [container.name for container in changed if _fate(container) == fate]:
+            yield Finding(health, "journal", text.format(listed(names)), advice)
+
+
+def _fate(container: ChangedContainer) -> str:
+    if container.run.is_alive:
+        return "stopped" if container.run.is_stopped else "held"
+    return "ends" if container.until else "left"
 
 
 def _of_directory(directory: Path) -> Iterator[Finding]:
@@ -233,14 +224,7 @@ def _of_rights() -> Iterator[Finding]:
     with suppress(OSError, StopIteration, ValueError):
         lines = (ROOT / "proc/self/status").read_text().splitlines()
         held = int(next(line for line in lines if line.startswith("CapEff")).split()[1], 16)
-    missing = [
-        name
-        for name, bit in (
-            ("CAP_SYS_PTRACE", _SYS_PTRACE),
-            ("CAP_DAC_READ_SEARCH", _DAC_READ_SEARCH),
-        )
-        if not held & bit
-    ]
+    missing = [name for name, bit in _CAPABILITIES.items() if not held & bit]
     who = "root" if os.geteuid() == 0 else f"user {os.geteuid()}"
     if missing:
         text = f"{who} without {' and '.join(missing)}: cannot see files and runtimes in containers"
