@@ -81,7 +81,10 @@ def run(app: typer.Typer) -> NoReturn:
     code = _ended(partial(_invoke, app))
     if code != Exit.PIPE:
         code = _ended(sys.stdout.flush) or code
-    _silence(sys.stderr)  # what nobody could get would fail again, and change the code
+    try:
+        sys.stderr.flush()
+    except OSError:
+        _silence(sys.stderr)  # it would fail again, and change the code
     sys.exit(code)
 
 

@@ -6,8 +6,9 @@ This is the public API of plug-ins. Anything that this list does not name may ch
 - `dltools.plan.policy.parameters.parameter` declares a parameter;
 - `dltools.plan.policy.shares.queue_shares` shares a host among jobs in order;
 - `dltools.plan.signals.growth.growth` says how fast a job grows (with `Requirements.windows` of 2);
-- `refit` and `remaining` of `dltools.plan.signals.remaining_effort` say what a job still needs
-  (with `Requirements.curves`): `refit` is called once in a round, before the other.
+- `dltools.plan.signals.remaining_effort.refit` and
+  `dltools.plan.signals.remaining_effort.remaining` say what a job still needs (with
+  `Requirements.curves`): `refit` is called once in a round, before the other.
 
 `Job` says of each of its attributes what it is, and what is public of those that have parts.
 
