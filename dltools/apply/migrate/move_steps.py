@@ -102,7 +102,7 @@ class Mover:
         """Start the new container, and see it run."""
         target = self._target(migration)
         try:
-            if not _has_run(target.inspect(migration.new_id)):
+            if not _is_well(target.inspect(migration.new_id)):
                 needed(target, Moves).start(migration.new_id)
             until = self.clock() + _SETTLE_S
             while True:
@@ -203,12 +203,8 @@ def _has_processes(container: Container) -> bool:
     return container.state not in ("created", "exited", "dead")
 
 
-def _has_run(container: Container) -> bool:
-    """Tell whether a container runs, or has run to a good end; one that has failed has not."""
-    return container.state != "created" and _is_well(container)
-
-
 def _is_well(container: Container) -> bool:
+    """Tell whether a container runs, or has run to a good end."""
     if container.state == "exited":
         return not container.ended.exit_code
     return container.state == "running"

@@ -147,7 +147,9 @@ class PipeService:
         until = time.monotonic() + _STARTS_S
         while time.monotonic() < until:
             time.sleep(0.5)
-            if _state() not in ("active", "activating", "reloading") or _restarts():
+            state = _systemctl("show", "--property=ActiveState", "--value", NAME)
+            restarts = _systemctl("show", "--property=NRestarts", "--value", NAME)
+            if state not in ("active", "activating", "reloading") or restarts not in ("", "0"):
                 raise UnavailableError(
                     f"{NAME} does not stay up: journalctl -u {NAME} -n 20 says why; "
                     "dl-apply --remove-service removes it"
@@ -173,14 +175,6 @@ def _systemctl(*words: str) -> str:
         why = (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[0]
         raise UnavailableError(f"systemctl {' '.join(words)}: {why}")
     return done.stdout.strip()
-
-
-def _state() -> str:
-    return _systemctl("show", "--property=ActiveState", "--value", NAME)
-
-
-def _restarts() -> bool:
-    return _systemctl("show", "--property=NRestarts", "--value", NAME) not in ("", "0")
 
 
 def _remove_empty(home: Path) -> list[str]:
