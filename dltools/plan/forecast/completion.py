@@ -36,15 +36,19 @@ class Prospect(NamedTuple):
     exponent: float = 0.0
     """Of `contention_law`, for what it loses by having fewer CPUs; 0 where it loses nothing."""
 
+    weight: float = 1.0
+    """What its owner asked for, as a multiple of the default: the CPUs are shared by it."""
+
     def speed(self, cores: float) -> float:
         """Return the useful CPU seconds per second with these cores."""
         useful = useful_part(cores / self.cpus, self.exponent) if self.exponent else 1.0
         return max(_EPSILON, cores * useful)
 
 
-def equal_parts(needs: Sequence[tuple[float, int]], cpus: float) -> list[float]:
-    """Return how many CPUs each job of a kind has, where jobs share a host equally and none has
-    more than it can use. `needs`: (CPUs that a job can use, number of such jobs), in order."""
+def equal_parts(needs: Sequence[tuple[float, float]], cpus: float) -> list[float]:
+    """Return how many CPUs each job of a kind has for a weight of 1, where jobs share a host by
+    weight and none has more than it can use. `needs`: (CPUs that a job can use, by its weight; the
+    sum of the weights of such jobs), in order."""
     left, number = cpus, sum(count for _, count in needs)
     parts = []
     for need, count in needs:
@@ -82,22 +86,24 @@ class _Tier:
         if self.in_turns and self.number > 1:
             part = max(_EPSILON, cpus) / self.cpus
             return [(self, group, group.one.cpus * part) for group in self.groups]
-        parts = equal_parts([(group.one.cpus, len(group.waiting)) for group in self.groups], cpus)
-        pairs = zip(self.groups, parts, strict=True)
-        return [(self, group, group.one.speed(part)) for group, part in pairs]
+        kinds = [(group.one, len(group.waiting)) for group in self.groups]
+        needs = [(one.cpus / one.weight, one.weight * count) for one, count in kinds]
+        pairs = zip(self.groups, equal_parts(needs, cpus), strict=True)
+        return [(self, group, group.one.speed(group.one.weight * part)) for group, part in pairs]
 
 
 def _tier(jobs: Sequence[Prospect], indices: Iterable[int], *, in_turns: bool) -> _Tier:
-    kinds: dict[tuple[float, float], list[int]] = {}
+    kinds: dict[tuple[float, float, float], list[int]] = {}
     for at in sorted(indices, key=lambda at: -jobs[at].left):
         kinds.setdefault(jobs[at][1:], []).append(at)
-    groups = [_Alike(jobs[waiting[0]], waiting) for _, waiting in sorted(kinds.items())]
+    groups = [_Alike(jobs[waiting[0]], waiting) for waiting in kinds.values()]
+    groups.sort(key=lambda group: (group.one.cpus / group.one.weight, group.one[1:]))
     cpus = math.fsum(group.one.cpus * len(group.waiting) for group in groups)
     return _Tier(groups, sum(map(len, kinds.values())), cpus, in_turns)
 
 
 def sharing_equally(jobs: Sequence[Prospect], cpus: float) -> list[float]:
-    """Return in how many seconds each job ends where all share a host's CPUs equally."""
+    """Return in how many seconds each job ends where all share a host's CPUs, by weight."""
     ends = [math.inf] * len(jobs)
     tier = _tier(jobs, range(len(jobs)), in_turns=False)
     for at, end in _course(jobs, [tier], cpus):

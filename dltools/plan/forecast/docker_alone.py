@@ -1,7 +1,8 @@
 """What Docker alone would have done by now, and what that promises to each job.
 
-A host of its own is imagined beside the real one. There the same jobs share the CPUs equally from
-their arrival on, and lose nothing by it. It tells two things:
+A host of its own is imagined beside the real one. There the same jobs share the CPUs from their
+arrival on, equally but for the weights that their owners asked for, and lose nothing by it. It
+tells two things:
 
 - by when a job of known length must end here: no later than `LATEST` times its end there, both
   counted from its arrival. The order by ends there keeps a promise of 1 (the Fair Sojourn Protocol:
@@ -21,7 +22,7 @@ All of it is ours.
 from __future__ import annotations
 
 import math
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -63,7 +64,8 @@ class Imagined(NamedTuple):
     `arrived`: microseconds. `cpus`: how many it can use. `had`: the CPU seconds that it has had
     there, `attained`: here. `total`: how many it needs in all, None while that is unknown.
     `is_here`: whether it runs on the real host. It has ended there at `ended` (microseconds), None
-    if not yet. Each of its `containers` shares the CPUs as a job of its own.
+    if not yet. Each of its `containers` shares the CPUs as a job of its own, by the `weight` that
+    its owner asked for, as a multiple of the default.
     """
 
     arrived: int
@@ -74,11 +76,16 @@ class Imagined(NamedTuple):
     is_here: bool = True
     ended: int | None = None
     containers: int = 1
+    weight: float = 1.0
 
     @property
     def each(self) -> float:
-        """How many CPUs each of its containers can use."""
-        return self.cpus / self.containers
+        """How many CPUs each of its containers can use, by its weight."""
+        return self.cpus / self.containers / self.weight
+
+    def container(self, left: float) -> Prospect:
+        """Return one of its containers, if all need so many CPU seconds."""
+        return Prospect(left / self.containers, self.cpus / self.containers, weight=self.weight)
 
     @property
     def left_on_docker(self) -> float:
@@ -99,8 +106,9 @@ class Imagined(NamedTuple):
         return self._replace(had=self.total, ended=now - round(over_s * MICRO)), over_s
 
     def rate(self, parts: Mapping[float, float]) -> float:
-        """Return how many CPUs it has, where each container that can use so many has these."""
-        return self.containers * parts.get(self.each, 0.0)
+        """Return how many CPUs it has, where each container that can use so many by its weight has
+        these for a weight of 1."""
+        return self.containers * self.weight * parts.get(self.each, 0.0)
 
     def left_s(self, cpus: float) -> float:
         """Return how long it runs from now on, alone on a host of so many CPUs (s); one of unknown
@@ -186,9 +194,9 @@ class DockerAlone:
         return {key: (cpu_s, rates[key]) for key, cpu_s in had.items()}
 
     def _parts(self, running: Iterable[str], cpus: float) -> dict[float, float]:
-        counts = Counter[float]()
+        counts = defaultdict[float, float](float)
         for key in running:
-            counts[self.jobs[key].each] += self.jobs[key].containers
+            counts[self.jobs[key].each] += self.jobs[key].containers * self.jobs[key].weight
         needs = sorted(counts.items())
         return {need: part for (need, _), part in zip(needs, equal_parts(needs, cpus), strict=True)}
 
@@ -204,10 +212,7 @@ class DockerAlone:
         """Return in how many seconds jobs end that need so many CPU seconds and share the CPUs
         equally, by run."""
         containers = [key for key in left for _ in range(self.jobs[key].containers)]
-        each = [
-            Prospect(left[key] / self.jobs[key].containers, self.jobs[key].each)
-            for key in containers
-        ]
+        each = [self.jobs[key].container(left[key]) for key in containers]
         return dict(zip(containers, sharing_equally(each, cpus), strict=True))
 
     def lost(self, ends: Mapping[str, int], cpus: float, competing: float = 0.0) -> float:
@@ -269,4 +274,5 @@ def _seen(twin: Imagined, job: Job | None, had: float, span_s: float) -> Imagine
         twin.is_here,
         twin.ended,
         max(1, len(job.membership.members)),
+        job.owner.ratio,
     )

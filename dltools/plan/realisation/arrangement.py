@@ -311,4 +311,5 @@ def _prospect(job: Job, left: float | None, host: SharedHost, spin: float) -> Pr
         guess, left = remaining(job).seconds, max(explore_s, job.use.attained)
         left = left if guess is None else min(guess, left)
     exponent = spin_exponent(busy_threads(job), spin)
-    return Prospect(max(_LEAST_LEFT, left), min(host.need(job), host.cpus), exponent)
+    cpus = min(host.need(job), host.cpus)
+    return Prospect(max(_LEAST_LEFT, left), cpus, exponent, job.owner.ratio)

@@ -40,6 +40,15 @@ def test_a_narrow_job_leaves_what_it_cannot_use() -> None:
     assert sharing_equally(jobs, 4.0) == pytest.approx([60.0, 60.0 + 80.0 / 4])
 
 
+def test_jobs_share_by_the_weights_that_owners_asked_for() -> None:
+    """On one CPU a weight of 3 has three quarters: 10 CPU s in 40/3 s, and the other 10 / 3 by
+    then. On two CPUs it can use one, whatever its weight."""
+    jobs = [Prospect(10.0, 1.0, weight=3.0), Prospect(10.0, 2.0)]
+    assert sharing_equally(jobs, 1.0) == pytest.approx([40 / 3, 20.0])
+    assert sharing_equally(jobs, 2.0) == pytest.approx([10.0, 10.0])
+    assert sharing_equally(jobs[::-1], 1.0) == pytest.approx([20.0, 40 / 3])
+
+
 def test_turns_of_the_same_length_give_a_wide_job_more() -> None:
     """Each runs for two thirds of the time until the narrow ones end, after 90 s."""
     jobs = [Prospect(60.0, 1.0), Prospect(60.0, 1.0), Prospect(300.0, 4.0)]

@@ -7,6 +7,7 @@ from dltools.notation.times import MICRO
 from dltools.plan.forecast.docker_alone import DockerAlone
 from dltools.plan.signals.container_history import ContainerHistory
 from dltools.plan.signals.effort import EpochCost
+from dltools.plan.signals.in_force import Owner
 
 
 def trained(name: str, had: float, left: float | None, threads: int = 1) -> ContainerHistory:
@@ -34,6 +35,19 @@ def test_jobs_of_known_length_wait_until_they_must_run_to_end_in_time() -> None:
     assert waits[jobs[1].run_id].wait_s == pytest.approx(40.8 - 2.0 - 29.0 - 0.4)
     assert alone.dues(3 * MICRO, 1.0)[jobs[0].run_id].wait_s == pytest.approx(10.0)
     assert alone.dues(2 * MICRO, 1.0, 2.0)[jobs[0].run_id].wait_s == pytest.approx(40 - 2 - 9 - 5)
+
+
+def test_owners_weights_count_on_the_imagined_host() -> None:
+    """In 2 s the heavy one has had 1.6 of the CPU there, and the light one 0.4. This one needs 1
+    CPU s more, as it has had here: then 5 s; the heavy one ends 3.4 s later, and here as the last
+    at most a fiftieth of that time later, half of which is kept in hand."""
+    heavy, light = trained("a", 1.0, 9.0), trained("b", 1.0, None)
+    heavy.owner = Owner(ratio=4.0)
+    alone = after(after(DockerAlone(), 0.0, heavy, light), 2.0, heavy, light)
+    had = {run: twin.had for run, twin in alone.jobs.items()}
+    assert had == pytest.approx({heavy.run_id: 2.6, light.run_id: 1.4})
+    wait_s = alone.dues(2 * MICRO, 1.0)[heavy.run_id].wait_s
+    assert wait_s == pytest.approx(1.01 * (2.0 + 5.0 + 3.4) - 2.0 - 9.0)
 
 
 def test_a_job_of_unknown_length_waits_until_it_has_had_too_little() -> None:
