@@ -28,7 +28,7 @@ from dltools.engine.left_alone_records import FOLDER, LeftAloneRecords
 from dltools.engine.limits.cpu_limits import Locator, attainable_settings
 from dltools.engine.links import own_records
 from dltools.engine.pauses import set_state, why_no_pause
-from dltools.errors import UnavailableError
+from dltools.errors import DataError, UnavailableError
 from dltools.labels import longest_pause_s
 from dltools.notation.times import time_or_none
 
@@ -81,7 +81,7 @@ class OwnLeases:
             return False
 
     def _entries(self) -> list[Entry]:
-        return own_records(self._engine, self._journal.all())
+        return own_records(self._engine, self._journal.all(skip=(DataError,)))
 
 
 class EngineActuator:

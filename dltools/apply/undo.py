@@ -54,6 +54,7 @@ from dltools.engine.links import own_records
 from dltools.engine.pauses import set_state, unpause
 from dltools.engine.runs import UNKNOWN_RUN, ApplyRun
 from dltools.engine.turn_notes import TurnNotes
+from dltools.errors import DataError
 from dltools.notation.limits import only
 
 
@@ -70,11 +71,12 @@ def undo(
     else has changed since are left alone, unless `is_forced`.
 
     Entries of containers that are as they were, or gone, are removed; what is gone has no result.
+    Raises `DataError` where an entry is damaged, if it is to restore all, once it has the others.
     """
     ids = None if only is None else set(only)
     undoing = _Undoing(engine, dry_run=dry_run, is_forced=is_forced)
     results = []
-    for number, entry in enumerate(own_records(engine, journal.all()), 1):
+    for number, entry in enumerate(own_records(engine, journal.all(skip=(DataError,))), 1):
         if ids is not None and entry.container_id not in ids:
             continue
         try:
@@ -88,6 +90,8 @@ def undo(
             journal.remove(entry)
         results.append(result)
         on_result(result)
+    if ids is None:
+        journal.all()  # raises where an entry is damaged
     return results
 
 
@@ -178,7 +182,7 @@ def unpause_leftovers(engine: Engine, directory: Path) -> Iterator[Leftover]:
     Raises `DataError` for a damaged note.
     """
     notes = TurnNotes(directory)
-    for note in notes.each():
+    for note in notes.all():
         if not own_records(engine, [note]):
             continue
         try:
@@ -201,7 +205,7 @@ def end_dead_leases(engine: Engine, directory: Path, run: ApplyRun = UNKNOWN_RUN
     now = timestamp()
     leased = {
         entry.container_id: entry
-        for entry in own_records(engine, journal.all())
+        for entry in own_records(engine, journal.all(skip=(DataError,)))
         if (entry.leased_by.pid, entry.leased_by.began) not in ((0, 0), (run.pid, run.began))
         or entry.has_expired(now)
     }

@@ -147,7 +147,7 @@ class Journal(Records[Entry]):
     def next_end(self) -> str:
         """Return when the first lease that a run left behind ends (RFC 3339), "" if there is none.
         Raises `DataError`."""
-        return min((entry.until for entry in self.each() if entry.until), default="")
+        return min((entry.until for entry in self.all() if entry.until), default="")
 
 
 class _Read(NamedTuple):

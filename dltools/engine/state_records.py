@@ -11,13 +11,14 @@ follows from them.
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Generic, Protocol, TypeVar, get_args, get_type_hints, is_typeddict
 
 from dltools.engine.state_folder import StateFolder
-from dltools.errors import AccessError, DataError
+from dltools.errors import AccessError, DataError, DltoolsError
 from dltools.notation.json_values import parse_json
 from dltools.notation.limits import written
 from dltools.notation.saved_values import from_json
@@ -90,29 +91,22 @@ class Records(Generic[R]):
         """Return the record with a key, None if there is none. Raises `DataError`."""
         return self._read(file_name(key))
 
-    def each(self) -> Iterator[R]:
-        """Yield the records one by one. Raises `DataError` at one that is damaged."""
+    def all(self, *, skip: Sequence[type[DltoolsError]] = ()) -> list[R]:
+        """Return the records, by the name of their container; without those that raise an error of
+        these types. Raises `DataError` where one is damaged, `AccessError` where one, or the
+        directory, cannot be trusted."""
+        records: list[R | None] = []
         for name in self._folder.names():
-            if (record := self._read(name)) is not None:
-                yield record
+            with suppress(*skip):
+                records.append(self._read(name))
+        whole = filter(None, records)
+        return sorted(whole, key=lambda record: (record.container_name, self.key(record)))
 
-    def all(self) -> list[R]:
-        """Return the records, by the name of their container. Raises `DataError`."""
-        return sorted(self.each(), key=lambda record: (record.container_name, self.key(record)))
-
-    def readable(self) -> Iterator[R]:
-        """Yield the records that can be read and trusted."""
-        try:
-            names = self._folder.names()
-        except AccessError:
-            return
-        for name in names:
-            try:
-                record = self._read(name)
-            except (AccessError, DataError):
-                continue
-            if record is not None:
-                yield record
+    def readable(self) -> list[R]:
+        """Return the records that can be read and trusted."""
+        with suppress(AccessError):
+            return self.all(skip=(AccessError, DataError))
+        return []
 
     def stamps(self, keys: Collection[str]) -> dict[str, tuple[int, int]]:
         """Return what tells one version of a record from the next, for those of these keys."""

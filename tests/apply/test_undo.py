@@ -92,6 +92,15 @@ def test_an_engine_that_changes_nothing_keeps_the_entry(changed, engine, journal
     assert len(journal.all()) == 1
 
 
+def test_a_damaged_entry_keeps_no_other_from_being_undone(changed, engine, journal) -> None:
+    (journal.home / "journal" / "x.json").write_text("junk")
+    with pytest.raises(DataError, match=r"x\.json: damaged journal entry"):
+        undone(engine, journal)
+    assert changed.host_config["CpuQuota"] == -1
+    assert journal.readable() == []
+    assert end_dead_leases(engine, journal.home) == []
+
+
 def test_a_dry_run_changes_nothing(changed, engine, journal) -> None:
     (result,) = undone(engine, journal, dry_run=True)
     assert (result.status, result.after["cpus"]) == ("planned", None)

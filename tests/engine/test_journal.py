@@ -116,7 +116,7 @@ def test_what_is_about_to_be_set_is_ours_where_there_is_an_entry(tmp_path) -> No
 def test_a_lease_keeps_what_was_set_since_its_entry_was_read(tmp_path) -> None:
     add(tmp_path, ours=({"weight": 2048.0}, {"weight": 2.0}))
     journal = Journal(tmp_path / "journal")
-    (entry,) = journal.each()
+    (entry,) = journal.all()
     journal.add_ours(ID, Limits(weight=4096.0))
     journal.lease([entry], until="2026-01-01T00:00:00Z")
     newest = journal.find(ID)
