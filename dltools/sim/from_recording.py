@@ -53,6 +53,9 @@ _AWAKE = 0.9
 
 _NO_TRAININGS = (Role.SERVER, Role.INTERACTIVE, Role.OTHER)
 
+_MOST_DAYS = 366
+"""The longest recording that is replayed: one that seems longer has a wrong time in it."""
+
 _MOST_OTHERS = 0.1
 """Processes outside containers distort a replay if they use more than this share of the CPUs."""
 
@@ -64,11 +67,15 @@ def recorded_workload(
     tables: Iterable[pa.Table], name: str, warn: Callable[[str], object] = lambda _: None
 ) -> Workload:
     """Return the jobs and hosts of a recording. Calls `warn` with each reason why a replay cannot
-    be compared with it. Raises `DataError` if no container has a CPU counter."""
+    be compared with it. Raises `DataError` if no container has a CPU counter, or if the recording
+    spans more than a year: its replay would take hours."""
     records = read_containers(tables)
     cpus = {host.name: host.cpus or 1.0 for host in records.hosts}
     counted = [container.counted_samples() for container in records.containers]
     begun = min((samples[0].time for samples in counted if samples), default=0.0)
+    days = (records.last_sampled - begun) / 86400
+    if _MOST_DAYS < days < math.inf:
+        raise DataError(f"{name}: its samples are {days:.0f} days apart: was a clock wrong?")
     uses = [tuple(container.cpu_uses()) for container in records.containers]
     used = _use_by_host(records, uses)
     recorded = [

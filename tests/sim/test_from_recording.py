@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from helpers.simulations import simulation
 
+from dltools.errors import DataError
 from dltools.observations.table import Row, to_table
 from dltools.plan.realisation.options import Mode
 from dltools.sim.from_recording import recorded_workload
@@ -112,6 +113,12 @@ def steady(step_s: float, host_cpu: float, cpu_seconds: float, **job: object) ->
         for n in range(11)
         for row in recorded_at(BEGIN, step_s * n, host_cpu * n, cpu_seconds=cpu_seconds * n, **job)
     ]
+
+
+def test_a_recording_with_a_wrong_clock_is_not_replayed_for_hours() -> None:
+    rows = recorded_at(datetime(1970, 1, 1, tzinfo=UTC), 0.0, 0.0, cpu_seconds=0.0)
+    with pytest.raises(DataError, match="t: its samples are 20454 days apart: was a clock wrong"):
+        recorded([*rows, *steady(10.0, 5.0, cpu_seconds=5.0)])
 
 
 def test_pauses_are_not_taken_for_contention() -> None:
