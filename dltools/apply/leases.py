@@ -33,7 +33,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dltools.engine.address import Address
-from dltools.engine.docker.contexts import context_address
+from dltools.engine.docker.addresses import context_address
 from dltools.engine.runs import ApplyRun
 from dltools.errors import DltoolsError, RetryError, UnavailableError
 from dltools.threads import in_threads

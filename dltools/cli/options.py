@@ -256,7 +256,7 @@ class EngineOptions:
 
     def addresses(self) -> list[Address]:
         """Return the addresses, each once. Raises `ConfigError` and `UnavailableError`."""
-        from dltools.engine.docker.contexts import context_address, default_address
+        from dltools.engine.docker.addresses import context_address, default_address
         from dltools.engine.registry import host_address
 
         addresses = [host_address(text) for text in self.hosts]

@@ -9,7 +9,7 @@ import pytest
 from helpers.other_users import STRANGER, as_user, needs_root
 
 from dltools.engine import state_folder
-from dltools.engine.docker.contexts import default_address
+from dltools.engine.docker.addresses import default_address
 from dltools.engine.state_folder import StateFolder, prepare
 from dltools.errors import AccessError, ConfigError, DataError, OutputError
 

@@ -11,9 +11,9 @@ from typing import Any
 from dltools.bounded_reading import LineSplitter
 from dltools.engine.address import Address
 from dltools.engine.cgroup_files import Usage
+from dltools.engine.docker.addresses import check, default_address, socket_of
 from dltools.engine.docker.answers import container_of, event_of, listed_of, usage_of
 from dltools.engine.docker.changes import Changes, DockerLimits, path_of
-from dltools.engine.docker.contexts import check, default_address, socket_of
 from dltools.engine.docker.http import Transport, dial_socket, understood
 from dltools.engine.docker.moves import LIST, DockerMoves
 from dltools.engine.docker.streams import asked_log, followed_log, log_file

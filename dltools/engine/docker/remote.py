@@ -23,7 +23,7 @@ from urllib.parse import urlsplit
 
 from dltools.engine.address import Address
 from dltools.engine.docker import http
-from dltools.engine.docker.contexts import SOCKET, check, configuration_folder, tcp_parts
+from dltools.engine.docker.addresses import SOCKET, check, configuration_folder, tcp_parts
 from dltools.engine.docker.http import Dial, dial_socket
 from dltools.errors import ConfigError, UnavailableError
 

@@ -14,7 +14,7 @@ from typing import Any, Unpack
 from urllib.parse import quote
 
 from dltools.engine.address import Address
-from dltools.engine.docker.contexts import check
+from dltools.engine.docker.addresses import check
 from dltools.engine.docker.http import Transport
 from dltools.engine.interface import GoneError, RefusedError
 from dltools.engine.services import Node, Service, ServiceChange, Task

@@ -13,8 +13,8 @@ from typing import Any
 
 from dltools.engine.address import Address
 from dltools.engine.cgroup import is_alone_in_scope
+from dltools.engine.docker.addresses import check
 from dltools.engine.docker.changes import Changes, DockerLimits, path_of
-from dltools.engine.docker.contexts import check
 from dltools.engine.docker.engine import DockerEngine, connect
 from dltools.engine.docker.http import Transport
 from dltools.engine.docker.moves import DockerMoves

@@ -13,8 +13,8 @@ from typing import Any, TypeVar
 from dltools.labels import Role
 from dltools.notation.limits import differs
 from dltools.plan.forecast.docker_alone import Due
+from dltools.plan.hosts.gpu_shares import LOOK_S, lever_settings, move_levers
 from dltools.plan.hosts.host_history import HostHistory, Jobs, Look
-from dltools.plan.hosts.levers import LOOK_S, lever_settings, move_levers
 from dltools.plan.hosts.pace_tracking import measured_contention, measured_cpus_left, note_places
 from dltools.plan.policy.by_resource import decide
 from dltools.plan.policy.by_user import FairAmongUsers

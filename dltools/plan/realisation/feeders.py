@@ -4,7 +4,7 @@ A job that has used a GPU in the last minutes does not queue for CPUs, and is ne
 to free CPUs. Where CPUs are contested, its weight is so high that it gets what it wants at once; it
 wants little, because the GPU does the work. Feeders that together want more than half of the CPUs
 get a smaller weight: they compute on CPUs too. Those that share a GPU may have shares of it, see
-`dltools.plan.hosts.levers`. Where weights do not keep their pace, because threads that are busy
+`dltools.plan.hosts.gpu_shares`. Where weights do not keep their pace, because threads that are busy
 nearby take caches and the other half of a core, `CpusLeft` finds how many CPUs to leave to them
 alone. All of it is ours.
 """
