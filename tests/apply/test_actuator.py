@@ -119,9 +119,7 @@ def test_an_engine_that_comes_later_is_used(engines, tmp_path) -> None:
         assert late.updates
 
 
-def test_an_engine_that_goes_away_fails_what_is_left_and_the_others_go_on(
-    engines, tmp_path
-) -> None:
+def test_an_engine_that_goes_away_fails_what_is_left_and_others_go_on(engines, tmp_path) -> None:
     group = actuators(engines, tmp_path)
     engines["b"].faults["POST /update"] = 0  # it hangs up
     found = [status for status, _ in applied(group, plan("b", "a", "b"))]
@@ -197,9 +195,7 @@ def signal_after(seconds: float) -> Iterator[None]:
 
 
 @pytest.mark.slow
-def test_after_a_signal_only_the_actions_under_way_are_ended_and_then_undone(
-    engines, tmp_path
-) -> None:
+def test_after_a_signal_only_actions_under_way_are_ended_and_then_undone(engines, tmp_path) -> None:
     group = actuators(engines, tmp_path)
     for fake in engines.values():
         fake.delay_s = 0.1

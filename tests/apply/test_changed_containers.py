@@ -80,18 +80,14 @@ def test_turns_on_a_gpu(engine, tmp_path) -> None:
 
 
 @pytest.mark.parametrize(("run", "named"), [(HERE, HERE), (ApplyRun(), ENDED)])
-def test_a_run_that_goes_on_is_named_before_one_that_has_ended(
-    engine, journal, tmp_path, run, named
-) -> None:
+def test_a_run_that_goes_on_is_named_before_another(engine, journal, tmp_path, run, named) -> None:
     journal.add(journal_entry(settings={"cpus": None}, run=ENDED))
     note(tmp_path, run)
     (one,) = changed_containers(engine, [tmp_path])
     assert one.run == named
 
 
-def test_one_that_has_ended_or_was_renamed_is_shown_as_it_is(
-    engine, journal, tmp_path, fake_engine
-) -> None:
+def test_one_that_ended_or_was_renamed_is_as_it_is(engine, journal, tmp_path, fake_engine) -> None:
     journal.add(journal_entry(name="before", settings={"cpus": None}))
     fake_engine.state = "exited"
     (one,) = changed_containers(engine, [tmp_path])

@@ -61,15 +61,13 @@ def test_a_clone_drops_no_entry_of_the_other(changed, clone, engine, tmp_path) -
     assert changed_containers(engine, [tmp_path]) == []
 
 
-def test_a_clone_that_leaves_its_leases_leaves_none_of_the_other(
-    changed, clone, engine, tmp_path
-) -> None:
+def test_a_clone_that_leaves_its_leases_leaves_no_others(changed, clone, engine, tmp_path) -> None:
     assert not actuator_on(clone, tmp_path).leases.leave("2999-01-01T00:00:00Z", None)
     (result,) = end_dead_leases(engine, tmp_path)
     assert (result.status, changed.host_config["CpuQuota"]) == (Status.APPLIED, -1)
 
 
-def test_a_clone_removes_no_note_of_a_paused_container(
+def test_a_clone_removes_no_note_of_one_that_is_paused(
     fake_engine, clone, engine, tmp_path
 ) -> None:
     folder = tmp_path / "rotation"
@@ -95,9 +93,7 @@ def test_what_is_gone_of_a_host_is_its_own(engine, journal, tmp_path) -> None:
 
 
 @pytest.mark.parametrize(("same", "what"), [("id", "ID"), ("host", "host name")])
-def test_a_run_takes_one_engine_of_an_id_and_of_a_name(
-    tool, fake_engine, tmp_path, same, what
-) -> None:
+def test_a_run_takes_one_engine_of_an_id_or_name(tool, fake_engine, tmp_path, same, what) -> None:
     with FakeEngine(tmp_path / "other.sock", "other") as other:
         setattr(other, same, getattr(fake_engine, same))
         named = [word for fake in (fake_engine, other) for word in ("--host", fake.url)]

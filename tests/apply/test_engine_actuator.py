@@ -76,9 +76,7 @@ def test_one_action_that_fails_keeps_no_other_from_its_turn(actuator, fake_engin
 
 
 @pytest.mark.parametrize("was", [0, 200_000])
-def test_an_owner_who_sets_again_what_was_there_before_is_left_alone(
-    actuator, fake_engine, was
-) -> None:
+def test_an_owner_who_sets_what_was_there_before_is_left_alone(actuator, fake_engine, was) -> None:
     fake_engine.host_config["CpuQuota"] = was
     (first,) = applied(actuator, action({"cpus": 1.5}))
     fake_engine.host_config["CpuQuota"] = was

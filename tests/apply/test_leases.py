@@ -76,9 +76,7 @@ def test_what_has_ended_counts_from_the_next_plan_on() -> None:
     ("asked_s", "live", "planned", "other"),
     [(None, True, True, False), (5.0, True, True, True), (0.0, False, False, False)],
 )
-def test_it_is_for_streams_and_plans_that_name_one_unless_it_is_asked_for(
-    asked_s, live, planned, other
-) -> None:
+def test_it_is_for_streams_and_plans_with_one_unless_asked(asked_s, live, planned, other) -> None:
     lease = Lease(asked_s)
     assert lease.is_for(None, is_live=True) == live
     assert lease.is_for(180.0, is_live=False) == planned
@@ -124,9 +122,7 @@ def next_run(engine: Engine, journal: Journal, rotation: Rotation, **rules: Any)
         (frozenset({ID}), {"labels": ["line=b"]}, False),
     ],
 )
-def test_a_run_renews_what_its_plans_cover(
-    engine, journal, rotation, covered, rules, is_renewed
-) -> None:
+def test_a_run_renews_what_it_covers(engine, journal, rotation, covered, rules, is_renewed) -> None:
     run = next_run(engine, journal, rotation, **rules)
     run.leases.adopt(covered)
     (entry,) = journal.all()
@@ -229,9 +225,7 @@ def test_a_watchdog_whose_state_was_removed_has_nothing_to_undo(tmp_path) -> Non
     assert not (tmp_path / "state").exists()
 
 
-def test_an_engine_that_answers_anything_keeps_no_other_from_its_undo(
-    tmp_path, monkeypatch
-) -> None:
+def test_an_engine_that_answers_anything_keeps_none_from_its_undo(tmp_path, monkeypatch) -> None:
     asked: list[str] = []
 
     def opened(address: Address, **_: object) -> None:

@@ -189,9 +189,7 @@ def test_of_many_changed_containers_those_that_are_gone_are_forgotten(originals,
         ((), False),
     ],
 )
-def test_settings_that_runs_have_made_one_by_one_are_nobody_else_s(
-    engine, v1, ours, expected
-) -> None:
+def test_settings_that_runs_made_one_by_one_are_nobody_else_s(engine, v1, ours, expected) -> None:
     assert bool(foreign_settings(engine, v1, journal_entry(ours=ours))) is expected
 
 
@@ -228,7 +226,7 @@ def test_what_systemd_writes_again_is_nobody_s_wish(engine, v1) -> None:
     ("driver", "is_told", "foreign"),
     [("systemd", False, set()), ("systemd", True, {"cpus"}), ("cgroupfs", False, {"cpus"})],
 )
-def test_a_quota_that_systemd_puts_back_is_nobody_s_wish(
+def test_what_systemd_puts_back_is_no_wish(
     engine, v1, monkeypatch, driver, is_told, foreign
 ) -> None:
     """It is in the files alone; 0.5, as it was, is there now, and this run has set 1."""
@@ -278,9 +276,7 @@ def test_on_version_2_many_shares_stand_for_one_weight(engine, originals, tmp_pa
     assert is_restored(engine, on_version_2(tmp_path, CpuShares=1020), entry)
 
 
-def test_a_gpu_container_without_processes_has_lost_the_change(
-    engine, originals, v1, tmp_path
-) -> None:
+def test_a_gpu_container_without_processes_lost_the_change(engine, originals, v1, tmp_path) -> None:
     """Its files were written directly, and a restart brings about what the engine's record says."""
     entry = originals.describe(v1)
     (tmp_path / "cpu.shares").write_text("20000\n")

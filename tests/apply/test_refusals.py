@@ -127,9 +127,7 @@ def test_the_settings_of_somebody_else_are_left_alone(act, fake_engine) -> None:
     assert result.status is Status.APPLIED  # it is dl-apply's own setting again
 
 
-def test_an_undo_leaves_the_settings_of_somebody_else_alone(
-    act, fake_engine, actuator, journal
-) -> None:
+def test_an_undo_leaves_somebody_else_s_settings_alone(act, fake_engine, actuator, journal) -> None:
     act(plan_of(action({"cpus": 1.5})))
     fake_engine.host_config["CpuQuota"] = 300_000
     assert statuses(actuator.undo()) == ["skipped"]

@@ -108,9 +108,7 @@ def test_settings_that_this_run_has_made_are_known(made, expect, status) -> None
 
 
 @pytest.mark.parametrize("is_raised", [True, False])
-def test_what_a_container_has_for_its_owner_s_sake_is_not_taken_for_a_plan_s(
-    engine, journal, tmp_path, is_raised
-) -> None:
+def test_what_is_for_an_owner_s_sake_is_no_plan_s(engine, journal, tmp_path, is_raised) -> None:
     """A plan that wants just that finds it in force; later the container has the plan's again."""
     there, made = on_version_1(tmp_path), {"weight": 10.0}
     id_, file = there.container.id, tmp_path / "cpu.shares"
@@ -144,9 +142,7 @@ def test_only_the_field_of_the_start_is_sent(actuator, fake_engine) -> None:
     assert [set(update) for update in fake_engine.updates] == [{"NanoCpus"}, {"NanoCpus"}]
 
 
-def test_what_somebody_sets_while_the_original_is_written_down_stays(
-    actuator, fake_engine, journal, monkeypatch
-) -> None:
+def test_what_others_set_meanwhile_stays(actuator, fake_engine, journal, monkeypatch) -> None:
     add = Journal.add
 
     def add_slowly(self: Journal, entry: Entry) -> bool:
@@ -180,7 +176,7 @@ def test_an_update_that_changes_nothing_is_a_failure(actuator, fake_engine) -> N
         ({}, {f"GET {ID}/json": 500}, Status.FAILED),
     ],
 )
-def test_who_goes_is_stale_and_what_cannot_be_read_is_a_failure(
+def test_who_goes_is_stale_and_unreadable_a_failure(
     actuator, fake_engine, before, after, status
 ) -> None:
     """Before the update, and before it is read back."""
@@ -224,7 +220,7 @@ def test_a_failed_change_after_another_keeps_its_entry(actuator, fake_engine, jo
     assert actuator.changed == {ID}
 
 
-def test_a_change_of_a_container_that_ends_meanwhile_is_stale(
+def test_a_change_whose_container_ends_is_stale(
     actuator, fake_engine, journal, monkeypatch
 ) -> None:
     """The engine refuses, and learns only then that the container has ended."""
@@ -265,9 +261,7 @@ def test_a_change_that_cannot_be_reverted_keeps_its_entry(actuator, fake_engine,
     assert len(journal.all()) == 1
 
 
-def test_a_change_is_stale_if_its_container_ends_before_it_is_read_back(
-    actuator, fake_engine
-) -> None:
+def test_a_change_is_stale_if_its_container_ends_before_the_reading(actuator, fake_engine) -> None:
 
     def end() -> None:
         fake_engine.host_config["CpuQuota"] = 20_000
@@ -279,9 +273,7 @@ def test_a_change_is_stale_if_its_container_ends_before_it_is_read_back(
     assert (result.status, result.error) == (Status.STALE, "the container is removing")
 
 
-def test_a_change_that_is_carried_out_after_the_engine_was_away_is_ours(
-    actuator, fake_engine, monkeypatch
-) -> None:
+def test_a_change_that_is_made_after_an_absence_is_ours(actuator, fake_engine, monkeypatch) -> None:
     """An engine that restarts takes changes that it says it has not taken."""
     update(actuator, {"cpus": 1.5})
     answer, away = fake_engine.answer, False
@@ -304,7 +296,7 @@ def test_a_change_that_is_carried_out_after_the_engine_was_away_is_ours(
 # GPUs
 
 
-def test_files_that_are_not_visible_are_a_reason_to_skip(
+def test_files_that_are_out_of_sight_are_a_reason_to_skip(
     actuator, fake_engine, monkeypatch
 ) -> None:
     monkeypatch.setattr(docker_answers, "access_by_request", lambda _: GpuAccess(True, True))

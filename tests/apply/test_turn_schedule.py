@@ -379,9 +379,7 @@ def look_alone(queue: TurnOrder | TurnCircle, now: float) -> None:
 
 @examples(15)
 @given(seed=st.integers(0, 1 << 30), turn_s=st.floats(0.5, 60), gap_s=st.floats(2, 30))
-def test_no_two_groups_of_a_queue_run_at_once_and_queues_are_independent(
-    seed, turn_s, gap_s
-) -> None:
+def test_no_two_groups_of_a_queue_run_at_once_and_queues_keep_apart(seed, turn_s, gap_s) -> None:
     """Five minutes in which containers come and end in three queues. Each runs as it would alone,
     and nobody waits longer than the bound; for a GPU than for one turn of each other."""
     chance, queues = random.Random(seed), TurnQueues()

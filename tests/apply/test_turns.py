@@ -68,9 +68,7 @@ def test_an_engine_that_refuses_for_a_while_is_asked_again(rotation, fake, tmp_p
     assert noted(tmp_path) == set()
 
 
-def test_a_container_that_stays_paused_keeps_its_note_and_is_named(
-    rotation, fake, engine, tmp_path
-) -> None:
+def test_who_stays_paused_keeps_its_note_and_is_named(rotation, fake, engine, tmp_path) -> None:
     rotation.set_turns(turns("a", "b", "c"))
     fake.containers["b"].refusals = 10**6
     with pytest.raises(
@@ -122,9 +120,7 @@ def test_a_turn_that_was_refused_is_tried_again(rotation, fake, clock) -> None:
     assert fake.states == {"a": "paused", "b": "running"}
 
 
-def test_a_container_that_leaves_and_was_refused_is_tried_again(
-    rotation, fake, clock, tmp_path
-) -> None:
+def test_one_that_leaves_and_was_refused_is_tried_again(rotation, fake, clock, tmp_path) -> None:
     rotation.set_turns(turns("a", "b", "c"))
     fake.containers["c"].refusals = 1
     rotation.set_turns(turns("a", "b"))
@@ -192,7 +188,7 @@ def test_each_queue_runs_one_group(fake, rotation, clock) -> None:
     assert list(dict.fromkeys(ran)) == ["ac", "bd", "ae", "bc"]
 
 
-def test_a_queue_ends_when_nobody_waits_in_it_and_the_others_go_on(
+def test_a_queue_ends_when_nobody_waits_and_the_others_go_on(
     fake, rotation, clock, tmp_path
 ) -> None:
     fake.add("d")

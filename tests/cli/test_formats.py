@@ -37,9 +37,7 @@ def test_auto_is_a_table_on_a_terminal_else_json(monkeypatch) -> None:
         (RowFormat.TABLE, "x.other", RowFormat.TABLE),
     ],
 )
-def test_the_name_of_the_output_decides_where_nothing_was_asked_for(
-    wanted, output, format_
-) -> None:
+def test_the_name_of_the_output_decides_where_nothing_is_asked_for(wanted, output, format_) -> None:
     assert format_by_name(wanted, output, SUFFIXES) is format_
 
 

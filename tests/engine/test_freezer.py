@@ -119,9 +119,7 @@ def test_a_freezer_that_is_elsewhere_is_named() -> None:
 
 
 @pytest.mark.parametrize("answers", [True, False])
-def test_only_a_container_whose_engine_says_nothing_is_thawed(
-    tmp_path, monkeypatch, answers
-) -> None:
+def test_only_containers_whose_engine_is_silent_are_thawed(tmp_path, monkeypatch, answers) -> None:
     class Asked(Engine):
         def inspect(self, id_: str) -> Container:
             if not answers:

@@ -142,9 +142,7 @@ def test_two_halves_with_the_state_handed_on_give_the_plan_of_the_whole(name, ro
 @pytest.mark.parametrize("name", some_of(POLICIES, 3))
 @examples(repeated(10, 25))
 @given(rows=recordings(), chunk=st.integers(1, 20), mode=st.sampled_from(MODES))
-def test_samples_taken_in_stretches_give_the_plan_of_samples_taken_one_by_one(
-    name, rows, chunk, mode
-) -> None:
+def test_samples_in_stretches_give_the_plan_of_samples_one_by_one(name, rows, chunk, mode) -> None:
     slowly = begin(name, mode=mode)
     for _ in slowly.add_by_sample(to_table(rows)):
         pass

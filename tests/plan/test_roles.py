@@ -58,9 +58,7 @@ def judged(*rows: Row, rules: Rules = NO_RULES) -> str:
          "training: label dltools.role=training"),
     ],
 )  # fmt: skip
-def test_reports_are_stronger_than_rows_and_words_are_stronger_than_reports(
-    metrics, more, expected
-) -> None:
+def test_reports_are_stronger_than_rows_and_words_than_reports(metrics, more, expected) -> None:
     rows = [point(0, "x", 1.0, metric, step=1) for metric in metrics]
     assert judged(node(1), busy(1, "x", **more), *rows) == expected
 
@@ -241,7 +239,7 @@ def hosts(draw: st.DrawFn) -> list[Row]:
 @pytest.mark.parametrize("name", POLICIES)
 @examples(25)
 @given(rows=hosts(), mode=st.sampled_from([None, *Mode]), is_streamed=st.booleans())
-def test_no_policy_touches_what_is_no_training_and_dqoes_alone_servers(
+def test_no_policy_touches_what_is_no_training_but_dqoes_servers(
     name, mode, rows, is_streamed
 ) -> None:
     made = planner(name, mode)

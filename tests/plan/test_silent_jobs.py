@@ -137,7 +137,7 @@ def test_a_container_that_uses_no_cpu_is_left_alone() -> None:
 
 
 @pytest.mark.parametrize(("wanted", "planned"), [(1.9, "a b"), (0.1, "a"), (float("nan"), "a")])
-def test_one_that_others_keep_from_the_cpus_competes(wanted: float, planned: str) -> None:
+def test_one_that_others_keep_from_the_cpus_competes(wanted, planned) -> None:
     # b had a tenth of a CPU in the 100 seconds before anybody looked: its demand shows why.
     made, starved = in_order(), busy(100, "b", 10.0, start=0.0, demand_cores=wanted)
     plan = feed(made, node(100), busy(100, "a", 3.0, start=98.0), starved)

@@ -281,9 +281,7 @@ def test_a_suffix_decides_the_format(line, suffix, tool, tmp_path) -> None:
 
 @pytest.mark.usefixtures("fake_engine")
 @pytest.mark.parametrize("name", ["x.gz", "x.csv.zst", "x.xlsx"])
-def test_a_suffix_of_no_format_is_refused_where_no_format_is_asked_for(
-    name, tool, tmp_path
-) -> None:
+def test_a_suffix_of_no_format_is_refused_where_none_is_asked_for(name, tool, tmp_path) -> None:
     file = tmp_path / name
     for done in (
         tool("dl-probe", "-o", file),
@@ -301,9 +299,7 @@ def test_a_suffix_of_no_format_is_refused_where_no_format_is_asked_for(
      ("dl-probe", "table", "x.prom"), ("dl-report", "csv", "x.html"),
      ("dl-report", "png", "x.svg"), ("dl-report", "html", "x.CSV")],
 )  # fmt: skip
-def test_a_suffix_that_contradicts_the_format_is_refused(
-    name, format_, file, tool, tmp_path
-) -> None:
+def test_a_suffix_that_belies_the_format_is_refused(name, format_, file, tool, tmp_path) -> None:
     (tmp_path / file).write_bytes(b"old")
     done = tool(name, "--format", format_, "-o", tmp_path / file, input=JOBS)
     assert done.returncode == Exit.USAGE

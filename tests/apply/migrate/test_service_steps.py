@@ -41,9 +41,7 @@ def check(world: SwarmWorld) -> None:
     shared=st.booleans(),
     tight=st.sampled_from(["", "", "b"]),
 )
-def test_a_service_is_on_one_node_whatever_goes_wrong(
-    tmp_path_factory, faults, lag, bad, shared, tight
-) -> None:
+def test_a_service_is_on_one_node(tmp_path_factory, faults, lag, bad, shared, tight) -> None:
     world = SwarmWorld(
         tmp_path_factory.mktemp("moves"), faults, lag=lag, bad_host=bad, shared=shared, tight=tight
     )

@@ -42,9 +42,7 @@ def home(tool: Tools, fake_engine: FakeEngine, tmp_path: Path) -> Path:
         (f"journal/{ID}.json", give_away, f"belongs to another user ({STRANGER})"),
     ],
 )
-def test_state_that_may_be_another_s_is_refused(
-    tool, fake_engine, home, arguments, where, spoil, said
-) -> None:
+def test_state_of_others_is_refused(tool, fake_engine, home, arguments, where, spoil, said) -> None:
     spoil(home / where)
     if not where:
         done = tool("dl-apply", "--state-dir", home, "--status")

@@ -64,9 +64,7 @@ def apply(tool: Tools, fake_engine: FakeEngine, disk: Path) -> Apply:
     ("spoil", "why"), [(fill, "No space left on device"), (make_read_only, "Read-only file system")]
 )
 @pytest.mark.parametrize("is_used", [False, True], ids=["new", "used"])
-def test_nothing_is_changed_that_cannot_be_written_down(
-    apply, fake_engine, disk, spoil, why, is_used
-) -> None:
+def test_what_cannot_be_noted_is_not_done(apply, fake_engine, disk, spoil, why, is_used) -> None:
     if is_used:
         assert apply(input=plan({"cpus": 1.5})).returncode == 0
         assert apply("--undo").returncode == 0
@@ -90,9 +88,7 @@ def test_a_full_disk_does_not_prevent_undo(apply, fake_engine, disk) -> None:
     assert apply("--undo").stdout == b""
 
 
-def test_undo_on_a_read_only_disk_changes_nothing_and_can_be_tried_again(
-    apply, fake_engine, disk
-) -> None:
+def test_undo_on_a_read_only_disk_changes_nothing_and_is_retried(apply, fake_engine, disk) -> None:
     apply(input=plan({"cpus": 1.5}))
     make_read_only(disk)
     assert records(apply("--status", "--format", "jsonl").stdout)[0]["found"]["cpus"] is None

@@ -88,9 +88,7 @@ def test_it_is_written_enabled_and_started(machine, capsys) -> None:
 
 
 @pytest.mark.slow
-def test_what_is_said_can_be_typed_where_sudo_does_not_find_the_tools(
-    machine, monkeypatch, capsys
-) -> None:
+def test_what_is_said_can_be_typed_where_sudo_finds_no_tools(machine, monkeypatch, capsys) -> None:
     apart = machine.bin.parent / "apart"
     apart.mkdir()
     shutil.copy(machine.bin / "systemctl", apart)

@@ -36,9 +36,7 @@ def signals() -> Iterator[FirstSignal]:
 @pytest.mark.parametrize(
     ("number", "error"), [(signal.SIGTERM, SystemExit), (signal.SIGINT, KeyboardInterrupt)]
 )
-def test_a_signal_whose_exception_was_dropped_ends_the_run_at_the_next_check(
-    signals, number, error
-) -> None:
+def test_a_signal_whose_exception_was_lost_ends_the_run_at_a_check(signals, number, error) -> None:
     signals.check()
     made = Freed(number)
     del made

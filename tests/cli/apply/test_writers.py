@@ -36,9 +36,7 @@ def begun(tool: Tools, engine: FakeEngine, plan: bytes) -> subprocess.Popen[byte
 
 
 @pytest.mark.slow
-def test_a_second_writer_is_refused_and_told_of_the_first(
-    tool, fake_engine, plan, tmp_path
-) -> None:
+def test_a_second_writer_is_refused_and_told_of_another(tool, fake_engine, plan, tmp_path) -> None:
     first = begun(tool, fake_engine, plan)
     there = ("--host", fake_engine.url, "--state-dir", str(tmp_path / "other"))
 
@@ -71,9 +69,7 @@ def test_an_undo_during_a_run_says_how_to_end_it(tool, fake_engine, plan) -> Non
 
 
 @pytest.mark.parametrize("is_stopped", [False, True], ids=["running", "stopped by Ctrl-Z"])
-def test_an_undo_may_end_the_run_that_holds_the_state(
-    tool, fake_engine, plan, *, is_stopped
-) -> None:
+def test_an_undo_may_end_the_run_with_the_state(tool, fake_engine, plan, *, is_stopped) -> None:
     first = begun(tool, fake_engine, plan)
     if is_stopped:
         os.kill(first.pid, signal.SIGSTOP)

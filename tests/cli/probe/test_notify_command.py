@@ -112,9 +112,7 @@ def test_an_interruption_waits_shortly(tmp_path) -> None:
     assert time.monotonic() - begun < 10
 
 
-def test_whatever_becomes_of_one_notice_the_next_ones_are_told(
-    tmp_path, monkeypatch, capfd
-) -> None:
+def test_whatever_becomes_of_one_notice_the_next_are_told(tmp_path, monkeypatch, capfd) -> None:
     tried = []
 
     def broken_once(found: Notice) -> str:

@@ -126,9 +126,7 @@ def test_limits_are_set_and_restored_to_the_letter(machine, wanted) -> None:
     assert machine.texts("/jobs/a") == texts
 
 
-def test_where_the_kernel_takes_no_empty_cpu_list_back_it_is_all_cpus(
-    tmp_path, monkeypatch
-) -> None:
+def test_where_the_kernel_takes_no_empty_cpu_list_it_is_all_cpus(tmp_path, monkeypatch) -> None:
     """Version 2, Linux 6.1: a cgroup with processes keeps a list that it once had."""
     machine = Machine(tmp_path, ())
     machine.add("/jobs/a", 11)
@@ -212,9 +210,7 @@ def test_a_frozen_cgroup_without_processes_is_still_to_be_thawed(machine, monkey
         ((), {"cpus", "weight", "cpuset"}, True, ""),
     ],
 )
-def test_capabilities_are_those_of_the_controllers(
-    tmp_path, controllers, limits, pauses, why
-) -> None:
+def test_capabilities_are_those_of_controllers(tmp_path, controllers, limits, pauses, why) -> None:
     machine = Machine(tmp_path, controllers)
     machine.add("/jobs/a", 11)
     found = engine_of(machine).capabilities

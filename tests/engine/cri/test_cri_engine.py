@@ -234,9 +234,7 @@ def test_a_pod_allows_pauses_by_an_annotation(engine, runtime) -> None:
     assert engine.inspect("a1").refuses.pause == ""
 
 
-def test_what_is_left_of_an_ending_container_is_thawed(
-    engine, runtime, tmp_path, monkeypatch
-) -> None:
+def test_what_is_left_of_one_that_ends_is_thawed(engine, runtime, tmp_path, monkeypatch) -> None:
     """As seen with containerd 1.6: its first process, killed, waits for others that are frozen, and
     is in the root cgroup already."""
     machine = Machine(tmp_path / "machine")

@@ -125,9 +125,7 @@ def test_a_refusal_is_an_answer() -> None:
         (None, "run as root or join the group docker"),
     ],
 )
-def test_who_may_use_an_engine_depends_on_the_group_of_its_socket(
-    mine, advice, monkeypatch
-) -> None:
+def test_who_may_use_an_engine_depends_on_its_socket_s_group(mine, advice, monkeypatch) -> None:
     def stat(path: Path) -> SimpleNamespace:
         if mine is None or str(path) != "/run/docker.sock":
             raise FileNotFoundError(path)

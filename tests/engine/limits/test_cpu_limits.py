@@ -186,9 +186,7 @@ def test_another_process_with_the_container_s_number_is_not_it(engine, fake_engi
     assert Locator(engine).locate_by_id(ID).cgroup is None
 
 
-def test_a_container_of_this_machine_has_its_cgroup(
-    engine, fake_engine, monkeypatch, tmp_path
-) -> None:
+def test_a_local_container_has_its_cgroup(engine, fake_engine, monkeypatch, tmp_path) -> None:
     its_own = Cgroup({"cpu": tmp_path, "cpuset": tmp_path}, None)
     monkeypatch.setattr(cgroup, "belongs_to", lambda pid, key, *_, **__: (pid, key) == (7, ID))
     monkeypatch.setattr(cgroup, "of_process", lambda *_, **__: its_own)

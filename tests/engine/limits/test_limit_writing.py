@@ -117,9 +117,7 @@ def test_a_cgroup_that_is_not_visible_is_an_error() -> None:
         (False, RefusedError, "its cgroup files cannot be written: its cpu cgroup is not visible"),
     ],
 )
-def test_limits_that_are_in_files_alone_are_written_there_or_nowhere(
-    v1, tmp_path, has_gpu, kind, reason
-) -> None:
+def test_limits_in_files_are_written_there_or_nowhere(v1, tmp_path, has_gpu, kind, reason) -> None:
     own = replace(v1, container=replace(v1.container, files_only=True, has_gpu=has_gpu))
     nobody = WritesLimits.__new__(WritesLimits)
     texts = {name: (tmp_path / name).read_text() for name in ("cpu.cfs_quota_us", "cpu.shares")}

@@ -241,7 +241,7 @@ def test_without_root_it_can_do_what_is_delegated(fake, cgroups, limits, pauses)
 
 
 @pytest.mark.parametrize("is_alone", [True, False])
-def test_a_weight_in_a_scope_of_its_own_is_refused_before_it_is_sent(
+def test_a_weight_in_a_scope_of_its_own_is_never_sent(
     fake, tmp_path, monkeypatch, is_alone
 ) -> None:
     """As crun does it under systemd, on version 2."""

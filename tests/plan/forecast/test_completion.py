@@ -93,9 +93,7 @@ def test_no_arrangement_does_more_than_all_cpus_can(made, cpus, rest) -> None:
 
 @examples(100)
 @given(st.lists(st.floats(1, 1e4), min_size=1, max_size=9), st.sampled_from([1.0, 2.0, 4.0]))
-def test_shortest_first_ends_every_job_of_one_thread_no_later_than_side_by_side_on_one_cpu(
-    lefts, need
-) -> None:
+def test_on_one_cpu_shortest_first_ends_no_job_later_than_side_by_side(lefts, need) -> None:
     jobs = [Prospect(left, need) for left in sorted(lefts)]
     ordered, shared = in_order(jobs, one_by_one(jobs), 1.0), sharing_equally(jobs, 1.0)
     assert all(one <= other * (1 + 1e-9) for one, other in zip(ordered, shared, strict=True))

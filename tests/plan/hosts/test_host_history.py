@@ -195,7 +195,7 @@ def kept_s(one: ContainerHistory) -> tuple[list[float], list[float]]:
         (2, [80, 90, 100], [70, 80, 90, 100]),
     ],
 )
-def test_after_a_round_a_job_keeps_one_interval_more_than_the_windows(
+def test_after_a_round_a_job_keeps_one_interval_beside_the_windows(
     windows, points, samples
 ) -> None:
     required = Requirements(interval_s=10.0, windows=windows)
@@ -207,9 +207,7 @@ def test_after_a_round_a_job_keeps_one_interval_more_than_the_windows(
 
 
 @pytest.mark.parametrize(("windows", "of_job", "of_other"), [(1, 11, 3), (0, 1, 1)])
-def test_between_rounds_only_containers_in_no_round_are_forgotten(
-    windows: int, of_job: int, of_other: int
-) -> None:
+def test_between_rounds_only_containers_in_none_are_forgotten(windows, of_job, of_other) -> None:
     # Without windows a job needs no history either.
     required = Requirements(interval_s=10.0, windows=windows)
     one = long_job("a")
@@ -266,9 +264,7 @@ def test_other_jobs_reset_the_interval_and_make_a_round_due(jobs) -> None:
         (None, IntervalChange.KEEP, 40.0, None),
     ],
 )
-def test_after_a_round_the_interval_is_kept_reset_or_doubled(
-    interval_s, change, longest_s, after_s
-) -> None:
+def test_after_a_round_the_interval_is_as_decided(interval_s, change, longest_s, after_s) -> None:
     required = Requirements(interval_s=10.0, longest_interval_s=longest_s)
     timer = RoundTimer(interval_s, None, RUN_IDS).after_round(7, change, required)
     assert timer == RoundTimer(after_s, 7, RUN_IDS)

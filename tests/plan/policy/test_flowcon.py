@@ -44,9 +44,7 @@ def test_a_class_follows_the_growth_efficiency(before, efficiency, after) -> Non
         ("CL", 0.0, 0.0, 3, None),
     ],
 )
-def test_a_share_is_the_part_of_all_growth_with_a_floor(
-    job_class, efficiency, total, n, share
-) -> None:
+def test_a_share_is_a_part_of_growth_with_a_floor(job_class, efficiency, total, n, share) -> None:
     found = limit(job_class, efficiency, total, n)
     assert found == (None if share is None else pytest.approx(share, rel=1e-12))
 
@@ -175,9 +173,7 @@ def test_diverged_job_does_not_look_productive() -> None:
 
 
 @pytest.mark.parametrize(("given", "job_class"), [({}, "CL"), ({"signed": False}, "NL")])
-def test_only_change_for_the_better_counts_unless_the_paper_s_rule_is_asked_for(
-    given, job_class
-) -> None:
+def test_only_change_for_the_better_counts_unless_the_paper_s_rule_is_set(given, job_class) -> None:
     """A loss that rises from 0.5 to 4 has no growth; by the paper's |E - E'| it has the most."""
     losses = {"fast": [1.0, 0.9, 0.7, 0.4], "worse": [1.0, 0.5, 2.0, 4.0]}
     found = decisions_of(planner_of(rows(losses, {"fast": 1, "worse": 1}), itval=10, **given))
@@ -220,9 +216,7 @@ def test_an_unknown_growth_is_no_limit() -> None:
     ("until", "job_class", "free"),
     [(40, "CL", False), (70, "CL", False), (80, "NL", True), (120, "NL", True)],
 )
-def test_a_slow_job_that_falls_silent_is_new_again_after_four_intervals(
-    until: int, job_class: str, free: bool
-) -> None:
+def test_a_slow_job_that_falls_silent_is_new_after_four_intervals(until, job_class, free) -> None:
     """It is completing at 30 s, and says nothing from then on."""
     many = until // 10
     losses = {"fast": [1.0 - 0.08 * n for n in range(many)], "flat": [0.5] * many}
@@ -258,7 +252,7 @@ def test_no_growing_job_gets_less_than_a_completing_one(floor, share) -> None:
 
 
 @pytest.mark.parametrize(("early", "shares"), [("true", {"a": 1 / 3, "b": 2 / 3}), ("false", None)])
-def test_first_reports_rank_new_jobs(early: str, shares: dict[str, float] | None) -> None:
+def test_first_reports_rank_new_jobs(early, shares) -> None:
     # Both use one CPU of two. a falls by 1/10 of its peak in 1 s, b by 2/10: G is 0.2 and 0.4.
     made = [node(1), container(1, "a", 1.0), container(1, "b", 1.0)]
     made += [point(1, "a", 10.0), point(1, "b", 10.0)]

@@ -102,9 +102,7 @@ def test_a_job_whose_loss_falls_is_judged_by_it(name, values) -> None:
 
 @pytest.mark.parametrize("name", ALL)
 @pytest.mark.parametrize("label", ["dltools.metric", "dltools.target"])
-def test_a_label_that_names_a_metric_which_is_never_finite_is_as_one_that_never_appears(
-    name, label
-) -> None:
+def test_a_label_s_metric_that_is_never_finite_is_as_one_that_never_appears(name, label) -> None:
     labels = {"dltools.metric": "f1", label: "0.9" if label == "dltools.target" else "f1"}
     values = {"loss": learning()}
     found = allocation(name, {**values, "f1": [NAN] * 30}, labels)

@@ -125,7 +125,7 @@ def test_a_target_is_another_host_that_is_less_loaded() -> None:
 
 
 @pytest.mark.parametrize(("pause_s", "costs"), [(60.0, "10"), (50.0, "0")])
-def test_a_migration_must_save_more_than_it_costs(pause_s: float, costs: str) -> None:
+def test_a_migration_must_save_more_than_it_costs(pause_s, costs) -> None:
     # c needs 50 CPU s: 50 s here with a, 25 s alone on i; a is rid of it and saves 25 s too.
     found = choice(PAIR, pause_s=pause_s)
     assert found == Choice(f"no migration: c to i would cost {costs} s more than it saves")
@@ -181,9 +181,7 @@ def test_an_unknown_job_counts_as_progressing() -> None:
 @pytest.mark.parametrize(
     ("load", "target"), [("progressing", "few progressing"), ("jobs", "few"), ("cpu", "idle CPU")]
 )
-def test_the_target_is_the_host_with_the_least_load_of_the_kind_asked_for(
-    load: str, target: str
-) -> None:
+def test_the_target_is_the_host_with_the_least_load_of_the_kind_asked_for(load, target) -> None:
     # Loads (progressing, jobs, CPU in shares of two CPUs over 100 s):
     hosts: Classes = {
         "source": dict.fromkeys("abcd", P) | {"e": C},  # 4, 5, 1.25

@@ -78,9 +78,7 @@ def test_an_unlimited_job_and_one_without_a_share_have_the_mean_share() -> None:
         (None, 0.25, (0, False, 0.0)),  # unknown threads count as one
     ],
 )
-def test_a_job_that_has_all_it_can_use_stands_before_larger_shares(
-    threads, share, expected
-) -> None:
+def test_a_job_with_all_it_can_use_stands_before_larger_shares(threads, share, expected) -> None:
     a = job("a", threads)
     assert standing(case(a, a=share), a) == expected
 

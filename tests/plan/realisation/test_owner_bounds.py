@@ -213,7 +213,7 @@ def test_no_job_gets_more_than_its_owner_asked_for(asked, silent, cpus, mode, is
     others=st.sampled_from((None, 0.1)),
     later=st.lists(st.integers(1, 200), max_size=4),
 )
-def test_weights_in_force_keep_the_order_of_owners(
+def test_weights_keep_the_order_of_owners(
     asked, cpus, mode, is_mild, is_even, others, later
 ) -> None:
     """Also while one has waited for too long, and where nothing is known of some."""

@@ -54,9 +54,7 @@ def test_a_job_of_low_weight_gets_a_turn_too() -> None:
         (False, Due(-1.0, 0.5), None, 1024, True),
     ],
 )
-def test_an_order_that_ends_pays_back_whom_it_has_held_back_too_long(
-    ordered, due, others, weight, kept
-) -> None:
+def test_an_order_that_ends_pays_back_whom_it_held_back(ordered, due, others, weight, kept) -> None:
     a, b = job("a"), job("b")
     first, waits = {a.run_id: QueuePosition(True, 0)}, {b.run_id: QueuePosition(False, 0)}
     found = realised(

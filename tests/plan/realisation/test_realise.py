@@ -47,9 +47,7 @@ def test_a_restarted_container_gets_the_defaults(mode, setting) -> None:
     assert realised(ModeChoice(mode, ""), host(), silent=(again,)).settings.get("again") == setting
 
 
-def test_a_container_without_progress_and_with_the_weight_of_a_waiting_job_gets_the_default() -> (
-    None
-):
+def test_a_silent_container_with_the_weight_of_a_waiting_job_gets_the_default() -> None:
     left = ContainerHistory("left", "left", 0, in_force=InForce({"weight": 2.0}))
     acting = host(job("a"), shares={"a": 1.0})
     found = realised(ModeChoice(Mode.PRIORITY, ""), acting, silent=(left,))

@@ -270,9 +270,7 @@ QUIET, AWAKE = evenly(0.02, 0.0, 4), evenly(0.05, 0.05)
         ([*AWAKE, (7, 0.5, 0.8, "running")], False),
     ],
 )
-def test_a_job_is_idle_that_wants_nothing_for_four_seconds_until_it_wants_some(
-    samples, is_idle
-) -> None:
+def test_a_job_is_idle_that_wants_nothing_for_four_seconds_until_it_does(samples, is_idle) -> None:
     assert demanding(*samples).use.is_idle is is_idle
 
 
