@@ -36,18 +36,15 @@ def waits(replace_sleep: ReplaceSleep) -> list[float]:
     return found
 
 
-def test_an_engine_settles_after_a_run_that_was_killed(tmp_path, waits) -> None:
-    (tmp_path / "apply.lock").write_text("process 1: dl-apply\n")
-    with locked_state(tmp_path) as state:
-        state.settle()
-    assert waits == [SETTLING_S]
-
-
-def test_nobody_waits_after_a_run_that_ended(tmp_path, waits) -> None:
-    for _ in range(2):
+def test_an_engine_settles_after_a_run_that_was_killed_alone(tmp_path, waits) -> None:
+    counts = []
+    for is_killed in (False, False, True, False):
+        if is_killed:
+            (tmp_path / "apply.lock").write_text("process 1: dl-apply\n")
         with locked_state(tmp_path) as state:
             state.settle()
-    assert waits == []
+        counts.append(len(waits))
+    assert (counts, waits) == ([0, 0, 1, 1], [SETTLING_S])
 
 
 def test_files_that_a_killed_run_had_begun_are_removed(tmp_path) -> None:

@@ -32,11 +32,7 @@ def rotation(fake: FakeEngine, engine: DockerEngine, tmp_path: Path, clock: Cloc
     return Rotation(engine, tmp_path / "rotation", run, clock)
 
 
-def turns(*names: str) -> list[Turn]:
-    return [Turn(name, name, number, 2.0) for number, name in enumerate(names)]
-
-
-def on_gpu(queue: str, *names: str) -> list[Turn]:
+def turns(*names: str, queue: str = "") -> list[Turn]:
     return [Turn(name, name, number, 2.0, queue) for number, name in enumerate(names)]
 
 
@@ -179,7 +175,7 @@ def test_a_turn_that_has_become_shorter_ends_earlier(fake, rotation, clock) -> N
 
 def test_each_queue_runs_one_group(fake, rotation, clock) -> None:
     fake.add("d", "e")
-    rotation.set_turns([*turns("a", "b"), *on_gpu("GPU-1", "c", "d", "e")])
+    rotation.set_turns([*turns("a", "b"), *turns("c", "d", "e", queue="GPU-1")])
     ran = []
     for step in range(25):
         clock.now = step / 4
@@ -188,11 +184,9 @@ def test_each_queue_runs_one_group(fake, rotation, clock) -> None:
     assert list(dict.fromkeys(ran)) == ["ac", "bd", "ae", "bc"]
 
 
-def test_a_queue_ends_when_nobody_waits_and_the_others_go_on(
-    fake, rotation, clock, tmp_path
-) -> None:
+def test_a_queue_ends_when_nobody_waits_and_others_go_on(fake, rotation, clock, tmp_path) -> None:
     fake.add("d")
-    rotation.set_turns([*turns("a", "b"), *on_gpu("GPU-1", "c", "d")])
+    rotation.set_turns([*turns("a", "b"), *turns("c", "d", queue="GPU-1")])
     del fake.containers["c"]
     fake.containers["d"].refusals = 1
     for clock.now in (0.3, 0.6, 0.9):
@@ -209,7 +203,7 @@ def test_a_queue_ends_when_nobody_waits_and_the_others_go_on(
 
 def test_all_queues_end_together(fake, rotation, tmp_path) -> None:
     fake.add("d")
-    rotation.set_turns([*on_gpu("GPU-1", "a", "b"), *on_gpu("GPU-2", "c", "d")])
+    rotation.set_turns([*turns("a", "b", queue="GPU-1"), *turns("c", "d", queue="GPU-2")])
     assert list(fake.states.values()).count("paused") == 2
     assert sorted(rotation.paused_names()) == ["b", "d"]
     note = TurnNotes(tmp_path / "rotation").find("d")
@@ -223,7 +217,7 @@ def test_all_queues_end_together(fake, rotation, tmp_path) -> None:
 def test_a_container_changes_its_queue(fake, rotation, clock) -> None:
     rotation.set_turns(turns("a", "b", "c"))
     clock.now = 0.5
-    rotation.set_turns([*turns("a"), *on_gpu("GPU-1", "b", "c")])
+    rotation.set_turns([*turns("a"), *turns("b", "c", queue="GPU-1")])
     assert fake.states == {"a": "running", "b": "running", "c": "paused"}
     assert (rotation.turn_of("c") or turns("c")[0]).queue == "GPU-1"
 

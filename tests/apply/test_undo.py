@@ -184,25 +184,21 @@ def noted(engine: Engine, directory: Path) -> Path:
     return directory / f"{ID}.json"
 
 
-def test_a_paused_container_is_unpaused(engine, fake_engine, directory, noted) -> None:
-    fake_engine.state = "paused"
-    assert list(unpause_leftovers(engine, directory)) == [Leftover(NAME)]
-    assert fake_engine.state == "running"
-    assert not noted.exists()
-
-
-@pytest.mark.parametrize("state", ["running", "exited"])
-def test_one_that_is_not_paused_is_not_told(engine, fake_engine, directory, noted, state) -> None:
-    fake_engine.state = state
-    assert list(unpause_leftovers(engine, directory)) == []
-    assert (fake_engine.state, noted.exists()) == (state, False)
-
-
-def test_a_refusal_is_told_and_the_file_stays(engine, fake_engine, directory, noted) -> None:
-    fake_engine.state = "paused"
-    fake_engine.faults["POST /unpause"] = 500
-    assert list(unpause_leftovers(engine, directory)) == [Leftover(NAME, "status 500 on demand")]
-    assert noted.exists()
+@pytest.mark.parametrize(
+    ("state", "faults", "told", "then"),
+    [
+        ("paused", {}, [Leftover(NAME)], "running"),
+        ("running", {}, [], "running"),
+        ("exited", {}, [], "exited"),
+        ("paused", {"POST /unpause": 500}, [Leftover(NAME, "status 500 on demand")], "paused"),
+    ],
+    ids=["paused", "running", "exited", "refused"],
+)
+def test_who_is_paused_is_unpaused(engine, fake_engine, noted, state, faults, told, then) -> None:
+    """The file stays where the engine refuses."""
+    fake_engine.state, fake_engine.faults = state, faults
+    assert list(unpause_leftovers(engine, noted.parent)) == told
+    assert (fake_engine.state, noted.exists()) == (then, bool(faults))
 
 
 def test_files_of_another_engine_are_left_alone(engine, fake_engine, directory) -> None:

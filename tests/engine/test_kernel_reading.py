@@ -57,38 +57,32 @@ def test_pressure_is_the_total_of_some(tmp_path) -> None:
 
 
 @pytest.fixture
-def holding(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def held(monkeypatch: pytest.MonkeyPatch) -> Iterator[HeldFiles]:
     monkeypatch.setattr(HeldFiles, "_most", 2)
     monkeypatch.setattr(HeldFiles, "_open_count", 0)
-    yield
+    made = HeldFiles()
+    yield made
+    made.close()
 
 
-def test_a_held_file_is_opened_once(tmp_path, holding, monkeypatch) -> None:
-    del holding
+def test_a_held_file_is_opened_once(tmp_path, held, monkeypatch) -> None:
     file = tmp_path / "file"
     file.write_text("1")
-    held = HeldFiles()
     assert held.read(file) == "1"
     file.write_text("2")
     monkeypatch.setattr(kernel_reading.os, "open", lambda *_: pytest.fail("opened again"))
     assert held.read(file) == "2"
-    held.close()
 
 
-def test_a_file_that_the_kernel_does_not_have_is_looked_for_once(tmp_path, holding) -> None:
-    del holding
-    held = HeldFiles()
+def test_a_file_that_the_kernel_does_not_have_is_looked_for_once(tmp_path, held) -> None:
     assert held.read(tmp_path / "none") == ""
     (tmp_path / "none").write_text("1")
     assert held.read(tmp_path / "none") == ""
     held.close()
     assert held.read(tmp_path / "none") == "1"
-    held.close()
 
 
-def test_no_more_files_are_held_than_may_be(tmp_path, holding) -> None:
-    del holding
-    held = HeldFiles()
+def test_no_more_files_are_held_than_may_be(tmp_path, held) -> None:
     for number in range(5):
         (tmp_path / str(number)).write_text(str(number))
         assert held.read(tmp_path / str(number)) == str(number)

@@ -7,11 +7,9 @@ from dltools.engine.turn_notes import TurnNote, TurnNotes, how_to_unpause, left_
 from dltools.errors import DataError
 
 
-def note(engine: str = "E", container_id: str = "c" * 64) -> TurnNote:
+def note(engine: str = "E", id_: str = "c" * 64) -> TurnNote:
     run = ApplyRun(7, 8, "dl-apply", "srtf")
-    return TurnNote(
-        engine, "host", container_id, "job", 1, 2.0, "2026-01-31T12:00:00Z", run, "GPU-1"
-    )
+    return TurnNote(engine, "host", id_, "job", 1, 2.0, "2026-01-31T12:00:00Z", run, "GPU-1")
 
 
 def test_a_note_comes_back_as_it_was(tmp_path) -> None:
@@ -37,13 +35,9 @@ def test_notes_of_another_engine_are_left_out(tmp_path) -> None:
     assert set(read_notes([tmp_path], None)) == {"c0", "c1"}
 
 
-def test_a_message_says_how_to_unpause() -> None:
+def test_a_message_says_how_to_unpause_and_names_docker_only_for_what_it_knows() -> None:
     assert how_to_unpause(["a", "b"]) == "run dl-apply --undo, or docker unpause a b"
-    assert left_paused(["a"]) == (
-        "an earlier dl-apply has left a paused; run dl-apply --undo, or docker unpause a"
-    )
-
-
-def test_docker_is_not_asked_to_unpause_what_it_does_not_know() -> None:
-    assert how_to_unpause(["a"]) == "run dl-apply --undo, or docker unpause a"
     assert how_to_unpause(["lab/train/main"]) == "run dl-apply --undo"
+    said = how_to_unpause(["a"])
+    assert said == "run dl-apply --undo, or docker unpause a"
+    assert left_paused(["a"]) == f"an earlier dl-apply has left a paused; {said}"

@@ -60,21 +60,16 @@ def test_priorities_that_may_stay_for_good_say_so() -> None:
 
 @pytest.mark.parametrize(("apart_s", "lease_s"), [(60.0, 180.0), (2.0, 10.0), (600.0, 1800.0)])
 def test_a_plan_is_good_for_three_intervals_between_runs(apart_s, lease_s) -> None:
+    """And may hold jobs far back, as the next run or the lease ends it."""
     first = single(planner("srtf", None, rows_from(0, 120)))
     second = single(planner("srtf", None, rows_from(118 + apart_s, 2), first.state))
     assert second.lease_s == lease_s
-
-
-def test_what_the_next_run_or_the_lease_ends_may_hold_jobs_far_back() -> None:
-    first = single(planner("srtf", None, rows_from(0, 120)))
-    second = single(planner("srtf", None, rows_from(178, 2), first.state))
     assert min(weights(second)) < 256
 
 
 def test_a_run_that_reads_nothing_new_knows_no_interval() -> None:
     first = single(planner("srtf", None, rows_from(0, 120)))
-    again = single(planner("srtf", None, rows_from(0, 120), first.state))
-    assert again.lease_s is None
+    assert single(planner("srtf", None, rows_from(0, 120), first.state)).lease_s is None
 
 
 def paces(host: dict[str, Any]) -> list[dict[str, Any]]:
@@ -84,10 +79,8 @@ def paces(host: dict[str, Any]) -> list[dict[str, Any]]:
 
 def test_jobs_that_were_not_held_far_back_show_nothing_of_contention() -> None:
     """The first was not alone: that it lost time says nothing against priorities."""
-    first = single(planner("srtf", None, rows_from(0, 120)))
-    (host,) = first.state["hosts"].values()
-    places = {pace.get("place") for pace in paces(host)}
-    assert places == {None}
+    (host,) = single(planner("srtf", None, rows_from(0, 120))).state["hosts"].values()
+    assert {pace.get("place") for pace in paces(host)} == {None}
     streaming = planner("srtf", None, rows_from(0, 120)).plan({})
     (host,) = streaming.state["hosts"].values()
     assert {pace.get("place") for pace in paces(host)} - {None}

@@ -26,16 +26,10 @@ def said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     return ask
 
 
-def test_a_user_learns_how_to_see_what_root_has_changed(said) -> None:
-    line = said(1000)
-    assert line == (
-        "nothing to undo on vm: no entry in /home/ada/state/journal; for what root has changed, as "
-        "by the service: sudo dl-apply --status"
-    )
-
-
-def test_root_does_not(said) -> None:
-    assert said(0) == "nothing to undo on vm: no entry in /home/ada/state/journal"
+def test_a_user_other_than_root_learns_how_to_see_what_root_has_changed(said) -> None:
+    line = "nothing to undo on vm: no entry in /home/ada/state/journal"
+    more = "; for what root has changed, as by the service: sudo dl-apply --status"
+    assert (said(0), said(1000)) == (line, line + more)
 
 
 def test_a_paused_container_is_named(said, monkeypatch) -> None:

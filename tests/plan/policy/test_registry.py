@@ -74,18 +74,15 @@ def test_a_plug_in_that_is_named_is_a_policy_like_any_other() -> None:
     assert registry.faults(["registry-twin"]) == {}
 
 
-def test_plug_ins_that_are_not_named_are_not_loaded() -> None:
-    assert sorted(registry.policies(["another"])) == OWN
-    assert registry.faults([]) == {}
-
-
-def test_a_plug_in_of_another_group_is_no_policy() -> None:
-    assert "registry-stranger" not in registry.policies(["registry-stranger"])
-
-
-def test_the_toolkit_s_own_policies_cannot_be_replaced() -> None:
-    assert registry.policies(["fair"])["fair"] is FAIR
-    assert registry.faults(["fair"]) == {}
+@pytest.mark.parametrize(
+    "names",
+    [[], ["another"], ["registry-stranger"], ["fair"]],
+    ids=["none is named", "another is named", "one of another group", "one named as ours"],
+)
+def test_what_is_no_plug_in_that_was_named_adds_and_replaces_no_policy(names) -> None:
+    found = registry.policies(names)
+    assert (sorted(found), registry.faults(names)) == (OWN, {})
+    assert found["fair"] is FAIR
 
 
 @pytest.mark.parametrize(

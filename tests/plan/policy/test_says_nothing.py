@@ -73,6 +73,8 @@ def allocation(
 
 VERDICTS = {"flowcon": "NL", "specon": "PC", "srtf": "known", "slaq": "-", "tradl": "P1"}
 """The class of a job that learns, in each policy that looks; its target is within reach."""
+GUESSED = {**VERDICTS, "srtf": "guessed"}
+"""The class of one whose growth is unknown."""
 TARGET = {"dltools.metric": "loss", "dltools.target": "1.2"}
 
 
@@ -112,8 +114,7 @@ def test_a_label_s_metric_that_is_never_finite_is_as_one_that_never_appears(name
 @pytest.mark.parametrize("name", JUDGING)
 def test_the_growth_of_a_job_that_was_never_finite_is_unknown(name) -> None:
     found = allocation(name, {"loss": [NAN] * 30})
-    classes = {**VERDICTS, "srtf": "guessed", "tradl": "P2"}  # it has no target
-    assert found.job_class == classes[name]
+    assert found.job_class == ("P2" if name == "tradl" else GUESSED[name])  # it has no target
     assert "diverged" not in found.reason
 
 
@@ -175,13 +176,21 @@ def pair(size: float = 0.05) -> dict[str, list[float]]:
     return {"loss_d": wave(0.7, 0.0, size=size), "loss_g": wave(1.4, 0.0, size=size)}
 
 
+PAIR = "loss_g is flat, which does not show whether an adversarial"
+REWARD = "ep_rew_mean is flat or fluctuates, which does not show"
+FLAT: dict[str, tuple[Values, str]] = {
+    "a constant adversarial pair": (pair(0.0), PAIR),
+    "a fluctuating adversarial pair": (pair(0.05), PAIR),
+    "a fluctuating reward": ({"ep_rew_mean": wave(20.0, 0.0), "loss": learning()}, REWARD),
+}
+
+
 @pytest.mark.parametrize("name", ["flowcon", "specon", "srtf", "slaq"])
-@pytest.mark.parametrize("size", [0.0, 0.05], ids=["constant", "fluctuating"])
-def test_a_flat_adversarial_pair_says_nothing(name, size) -> None:
-    found = allocation(name, pair(size))
-    classes = {**VERDICTS, "srtf": "guessed"}
-    assert found.job_class == classes[name]
-    assert "loss_g is flat, which does not show whether an adversarial" in found.reason
+@pytest.mark.parametrize(("values", "why"), FLAT.values(), ids=FLAT)
+def test_what_is_flat_or_fluctuates_about_a_level_says_nothing(name, values, why) -> None:
+    found = allocation(name, values)
+    assert found.job_class == GUESSED[name]
+    assert why in found.reason
     assert found.unlimited is (name in ("flowcon", "slaq"))
 
 
@@ -212,8 +221,7 @@ def test_slaq_gives_a_pair_with_a_flat_fid_what_others_leave() -> None:
 def test_a_loss_that_rises_in_a_warm_up_makes_no_job_wait(name) -> None:
     labels = TARGET if name == "tradl" else {}
     found = allocation(name, {"loss": warm_up()}, labels)
-    classes = {**VERDICTS, "srtf": "guessed"}
-    assert found.job_class == classes[name]
+    assert found.job_class == GUESSED[name]
     if name != "specon":  # any change is growth there
         assert "loss is worse than at first: warm-up" in found.reason
 
@@ -233,15 +241,6 @@ def test_a_loss_that_rises_after_it_has_fallen_is_no_warm_up() -> None:
 
 
 # Rewards
-
-
-@pytest.mark.parametrize("name", ["flowcon", "specon", "srtf", "slaq"])
-def test_a_reward_that_fluctuates_about_a_level_says_nothing(name) -> None:
-    found = allocation(name, {"ep_rew_mean": wave(20.0, 0.0), "loss": learning()})
-    classes = {**VERDICTS, "srtf": "guessed"}
-    assert found.job_class == classes[name]
-    assert "ep_rew_mean is flat or fluctuates, which does not show" in found.reason
-    assert found.unlimited is (name in ("flowcon", "slaq"))
 
 
 @pytest.mark.parametrize("name", ["flowcon", "specon", "srtf", "slaq"])
