@@ -44,10 +44,8 @@ def test_a_live_plan_says_what_is_other_than_in_the_plan_before() -> None:
     other_turns = in_turns(1, 0, classes={})
     texts = [dump_plan(first), dump_plan(second, first), dump_plan(other_turns, second)]
     heads = [json.loads(text.splitlines()[0]) for text in texts]
-    assert [set(heads[0]) - set(head) for head in heads[1:]] == [
-        {"params", "classes", "covers"},
-        {"params", "covers"},
-    ]
+    left_out = [set(heads[0]) - set(head) for head in heads[1:]]
+    assert left_out == [{"params", "classes", "covers"}, {"params", "covers"}]
     assert [head.get("same_turns") for head in heads] == [None, True, None]
     assert [text.count('"op":"rotate"') for text in texts] == [2, 0, 2]
     lines = "".join(texts).encode().splitlines()
@@ -208,9 +206,8 @@ def test_actions_without_an_id_or_with_a_used_id_get_a_new_one(given, numbered) 
     assert ids == numbered
     numbers = [number for number in given if number is not None]
     twice = ["two actions have the same id: the later one gets another"]
-    assert [line.partition(": line ")[2].partition(": ")[2] for line in warnings] == (
-        twice if len(set(numbers)) < len(numbers) else []
-    )
+    said = [line.partition(": line ")[2].partition(": ")[2] for line in warnings]
+    assert said == (twice if len(set(numbers)) < len(numbers) else [])
 
 
 @pytest.mark.parametrize("key", ["policy", "at"])

@@ -46,10 +46,8 @@ def on(fake: FakeEngine) -> DockerEngine:
 
 
 def actuator_on(fake: FakeEngine, tmp_path: Path) -> EngineActuator:
-    engine = on(fake)
-    return EngineActuator(
-        engine, Journal(tmp_path / "journal"), Rotation(engine, tmp_path / "rotation")
-    )
+    engine, journal = on(fake), Journal(tmp_path / "journal")
+    return EngineActuator(engine, journal, Rotation(engine, tmp_path / "rotation"))
 
 
 def test_a_clone_drops_no_entry_of_the_other(changed, clone, engine, tmp_path) -> None:
@@ -67,12 +65,9 @@ def test_a_clone_that_leaves_its_leases_leaves_no_others(changed, clone, engine,
     assert (result.status, changed.host_config["CpuQuota"]) == (Status.APPLIED, -1)
 
 
-def test_a_clone_removes_no_note_of_one_that_is_paused(
-    fake_engine, clone, engine, tmp_path
-) -> None:
+def test_a_clone_removes_no_note_of_a_paused_one(fake_engine, clone, engine, tmp_path) -> None:
     folder = tmp_path / "rotation"
-    note = TurnNote("FAKE", HOST, ID, NAME, 0, 2.0, "2026-01-31T12:00:00Z")
-    TurnNotes(folder).write(note)
+    TurnNotes(folder).write(TurnNote("FAKE", HOST, ID, NAME, 0, 2.0, "2026-01-31T12:00:00Z"))
     fake_engine.state = "paused"
     assert list(unpause_leftovers(on(clone), folder)) == []
     assert list(unpause_leftovers(engine, folder)) == [Leftover(NAME)]

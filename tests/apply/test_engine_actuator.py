@@ -55,16 +55,10 @@ def test_why_an_action_is_not_carried_out(actuator, fake_engine, wrong, status, 
 
 def test_a_protected_container_is_left_alone(actuator, fake_engine) -> None:
     fake_engine.labels = {"dltools.protect": "1"}
-    for one in (
-        action({"cpus": 1.5}),
-        action({}, Op.PAUSE),
-        action({"group": 0, "turn_s": 1.0}, Op.ROTATE),
-    ):
-        (result,) = applied(actuator, one)
-        assert (result.status, result.error) == (
-            "skipped",
-            "protected by its label dltools.protect",
-        )
+    turn = action({"group": 0, "turn_s": 1.0}, Op.ROTATE)
+    for wanted in (action({"cpus": 1.5}), action({}, Op.PAUSE), turn):
+        (one,) = applied(actuator, wanted)
+        assert (one.status, one.error) == ("skipped", "protected by its label dltools.protect")
     assert (fake_engine.updates, fake_engine.state) == ([], "running")
 
 
@@ -103,11 +97,7 @@ def test_a_setting_that_swarm_has_changed_is_told_once(actuator, fake_engine) ->
 def test_a_pause_is_applied_once(actuator, fake_engine, journal) -> None:
     pause = action({}, Op.PAUSE)
     (first,), (second,) = applied(actuator, pause), applied(actuator, pause)
-    assert (first.status, first.before, first.after) == (
-        "applied",
-        {"state": "running"},
-        {"state": "paused"},
-    )
+    assert first == Result(1, Status.APPLIED, ID, NAME, {"state": "running"}, {"state": "paused"})
     assert second.status is Status.UNCHANGED
     assert fake_engine.state == "paused"
     assert [entry.state for entry in journal.all()] == ["running"]
@@ -183,16 +173,13 @@ def test_offline_the_plan_is_believed() -> None:
 def test_a_container_takes_no_turns_where_another_of_its_job_cannot(actuator) -> None:
     """Each would wait for the other."""
     turn = {"group": 0, "turn_s": 9.0}
-    gone = {"container_id": "0", "container_name": "x"}
-    (one,) = applied(actuator, action(turn, Op.ROTATE, job="pair"))
+    own = action(turn, Op.ROTATE, job="pair")
+    gone = action(turn, Op.ROTATE, job="pair", container_id="0", container_name="x")
+    (one,) = applied(actuator, own)
     assert one.status is Status.APPLIED
-    one, other = applied(
-        actuator, action(turn, Op.ROTATE, job="pair"), action(turn, Op.ROTATE, job="pair", **gone)
-    )
+    one, other = applied(actuator, own, gone)
     assert (one.status, one.error) == (Status.SKIPPED, "x, of the same job, cannot take turns")
     assert other.status is Status.STALE
     assert actuator.rotation.turn_of(ID) is None
-    alone, _ = applied(
-        actuator, action(turn, Op.ROTATE), action(turn, Op.ROTATE, job="pair", **gone)
-    )
+    alone, _ = applied(actuator, action(turn, Op.ROTATE), gone)
     assert alone.status is Status.APPLIED

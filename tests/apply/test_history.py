@@ -122,9 +122,8 @@ def test_its_size_is_bounded_and_the_newest_is_kept(tmp_path, monkeypatch) -> No
     sizes = [one.stat().st_size for one in (tmp_path / "history").iterdir()]
     assert sum(sizes) < 41_000
     found = list(read_history(tmp_path))
-    assert [one.after["weight"] for one in found] == [
-        float(number) for number in range(1999, 1999 - len(found), -1)
-    ]
+    weights = [one.after["weight"] for one in found]
+    assert weights == [float(number) for number in range(1999, 1999 - len(found), -1)]
     assert len(found) > 40
     assert {one.run.command for one in found} == {ENDED.command}
 

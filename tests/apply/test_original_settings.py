@@ -212,9 +212,8 @@ def test_a_restart_that_loses_settings_is_nobody_s_wish(engine, v1, keeps) -> No
 
 
 def test_what_systemd_writes_again_is_nobody_s_wish(engine, v1) -> None:
-    unit = replace(
-        v1, container=replace(v1.container, cgroup_path="/train.slice/a.scope", files_only=True)
-    )
+    own = replace(v1.container, cgroup_path="/train.slice/a.scope", files_only=True)
+    unit = replace(v1, container=own)
     found = journal_entry(ours=({"cpus": 1.0, "weight": 2.0},))
     original: Limits = {"cpus": 0.5, "weight": 300.0}
     assert not foreign_settings(engine, unit, replace(found, settings=original))
@@ -226,9 +225,7 @@ def test_what_systemd_writes_again_is_nobody_s_wish(engine, v1) -> None:
     ("driver", "is_told", "foreign"),
     [("systemd", False, set()), ("systemd", True, {"cpus"}), ("cgroupfs", False, {"cpus"})],
 )
-def test_what_systemd_puts_back_is_no_wish(
-    engine, v1, monkeypatch, driver, is_told, foreign
-) -> None:
+def test_what_systemd_resets_is_no_wish(engine, v1, monkeypatch, driver, is_told, foreign) -> None:
     """It is in the files alone; 0.5, as it was, is there now, and this run has set 1."""
     monkeypatch.setattr(engine, "cgroup_driver", driver)
     before: Limits = {"cpus": 0.5, "weight": 300.0}
@@ -258,9 +255,8 @@ def test_a_file_that_has_changed_is_noticed(engine, originals, v1, tmp_path, nam
 def test_a_record_that_has_changed_is_noticed(engine, originals, v1, tmp_path, record) -> None:
     """A restart of the container would bring it about."""
     entry = originals.describe(v1)
-    assert not is_restored(
-        engine, on_version_1(tmp_path, **{**v1.container.limit_fields, **record}), entry
-    )
+    there = on_version_1(tmp_path, **{**v1.container.limit_fields, **record})
+    assert not is_restored(engine, there, entry)
 
 
 def test_a_record_of_the_same_effect_is_the_same(engine, originals, v1, tmp_path) -> None:

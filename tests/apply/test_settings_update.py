@@ -30,6 +30,7 @@ from dltools.notation.limits import Limits
 
 PLANNED_AT = datetime(2026, 1, 31, 12, tzinfo=UTC)
 HALF = {"NanoCpus": 500_000_000}
+CHANGED = (Status.STALE, "its settings have changed since the plan was made")
 
 
 def compared(
@@ -88,8 +89,7 @@ def test_a_paused_container_is_changed() -> None:
 @pytest.mark.parametrize("expect", [{"cpus": 2.0}, {"cpus": None}, {"memory": 1}], ids=str)
 def test_other_settings_than_the_plan_expects_are_stale(expect) -> None:
     result = compared(located(**HALF), {"cpus": 1.5}, **expect)
-    assert result.status is Status.STALE
-    assert result.error == "its settings have changed since the plan was made"
+    assert (result.status, result.error) == CHANGED
 
 
 @pytest.mark.parametrize(
@@ -152,10 +152,7 @@ def test_what_others_set_meanwhile_stays(actuator, fake_engine, journal, monkeyp
 
     monkeypatch.setattr(Journal, "add", add_slowly)
     result = update(actuator, {"weight": 2})
-    assert (result.status, result.error) == (
-        Status.STALE,
-        "its settings have changed since the plan was made",
-    )
+    assert (result.status, result.error) == CHANGED
     assert not fake_engine.updates
     assert journal.find(ID) is None
 
@@ -176,7 +173,7 @@ def test_an_update_that_changes_nothing_is_a_failure(actuator, fake_engine) -> N
         ({}, {f"GET {ID}/json": 500}, Status.FAILED),
     ],
 )
-def test_who_goes_is_stale_and_unreadable_a_failure(
+def test_who_goes_is_stale_and_what_cannot_be_read_is_a_failure(
     actuator, fake_engine, before, after, status
 ) -> None:
     """Before the update, and before it is read back."""
@@ -220,9 +217,7 @@ def test_a_failed_change_after_another_keeps_its_entry(actuator, fake_engine, jo
     assert actuator.changed == {ID}
 
 
-def test_a_change_whose_container_ends_is_stale(
-    actuator, fake_engine, journal, monkeypatch
-) -> None:
+def test_a_change_of_one_that_ends_is_stale(actuator, fake_engine, journal, monkeypatch) -> None:
     """The engine refuses, and learns only then that the container has ended."""
     answer, ended = fake_engine.answer, Timer(0.03, setattr, (fake_engine, "state", "exited"))
 
@@ -296,9 +291,7 @@ def test_a_change_that_is_made_after_an_absence_is_ours(actuator, fake_engine, m
 # GPUs
 
 
-def test_files_that_are_out_of_sight_are_a_reason_to_skip(
-    actuator, fake_engine, monkeypatch
-) -> None:
+def test_files_out_of_sight_are_a_reason_to_skip(actuator, fake_engine, monkeypatch) -> None:
     monkeypatch.setattr(docker_answers, "access_by_request", lambda _: GpuAccess(True, True))
     result = update(actuator, {"cpus": 1.5})
     assert result.status is Status.SKIPPED

@@ -175,9 +175,7 @@ def test_an_order_of_turns_says_who_waits_and_for_how_long() -> None:
     turns[2] = Turn("2", "job-2", 2, 5.0, longest_pause_s=30.0)
     order.replace(turns, 100.0)
     found = list(order.waits(110.0))
-    assert [(one.turn.container_id, one.waited_s, one.place, one.groups) for one in found] == [
-        ("1", 10.0, 2, 3),
-        ("2", 10.0, 3, 3),
-    ]
+    waits = [(one.turn.container_id, one.waited_s, one.place, one.groups) for one in found]
+    assert waits == [("1", 10.0, 2, 3), ("2", 10.0, 3, 3)]
     assert found[0].left_s == Bound(3).patience_s - 10.0
     assert found[1].left_s == 20.0

@@ -41,34 +41,16 @@ def results() -> Table:
 
 
 def best() -> Table:
-    row = {
-        "policy": "specon",
-        "realize": "priority",
-        "set": "itval=30 load=jobs",
-        "makespan": 12367.64,
-        "makespan_ratio": 0.8812,
-        "mean_completion": 7615.52,
-        "mean_completion_ratio": 1.25,
-        "longest_completion": 12367.6,
-        "time_to_first": 3446.3,
-        "satisfied": 12.34,
-        "unfinished": 17,
-        "failed": 3,
-    }
+    row = {"policy": "specon", "realize": "priority", "set": "itval=30 load=jobs",
+           "makespan": 12367.64, "makespan_ratio": 0.8812, "longest_completion": 12367.6,
+           "mean_completion": 7615.52, "mean_completion_ratio": 1.25, "time_to_first": 3446.3,
+           "satisfied": 12.34, "unfinished": 17, "failed": 3}  # fmt: skip
     return runs_table([row, {**row, "policy": "noop", "realize": "quota"}])
 
 
 def jobs() -> Table:
-    row = {
-        "policy": "noop",
-        "name": LONG,
-        "node": "a-host-of-a.cluster.org",
-        "arrival": 5.0,
-        "finish": 12367.6,
-        "completion": 12362.6,
-        "first": 5867.6,
-        "cpu": 21848.4,
-    }
+    row = {"policy": "noop", "name": LONG, "node": "a-host-of-a.cluster.org", "arrival": 5.0,
+           "finish": 12367.6, "completion": 12362.6, "first": 5867.6, "cpu": 21848.4}  # fmt: skip
     return runs_table([row, {**row, "finish": None, "exit_code": 137}])
 
 
@@ -114,13 +96,11 @@ def test_what_does_not_fit_comes_below_with_its_names(monkeypatch) -> None:
 def test_wide_letters_count_twice(monkeypatch) -> None:
     table = FittedTable("NAME", "VALUE:right")
     table.add_row("深度学习容器" * 4, "1234567.89 s")
-    lines = shown(table, 30, monkeypatch)
-    assert lines[-1].endswith("1234567.89 s")
+    assert shown(table, 30, monkeypatch)[-1].endswith("1234567.89 s")
 
 
-COMPOSED = [
-    f"vision-team-{name}-{n}" for name in ("resnet-trainer", "gru-trainer", "db") for n in (1, 2)
-]
+SERVICES = ("resnet-trainer", "gru-trainer", "db")
+COMPOSED = [f"vision-team-{name}-{number}" for name in SERVICES for number in (1, 2)]
 WEIGHTS: Settings = {"weight": 1024.0}
 
 
@@ -222,12 +202,8 @@ def test_a_stream_has_one_header_and_its_rows_are_below_each_other(monkeypatch) 
         ("12:00:02", [quota("a-training", 0.667, None)]),
         ("12:00:04", [quota("lstm", 1.333, 0.5, "the container is exited")]),
     )
-    assert [line.split()[0] for line in lines if "TIME" in line or "12:00" in line] == [
-        "TIME",
-        "12:00:00",
-        "12:00:02",
-        "12:00:04",
-    ]
+    times = [line.split()[0] for line in lines if "TIME" in line or "12:00" in line]
+    assert times == ["TIME", "12:00:00", "12:00:02", "12:00:04"]
     rows = [line for line in lines if "cpus" in line]
     assert len(rows) == len(lines) - 2
     for word in ("CONTAINER", "RESULT", "BEFORE", "AFTER"):

@@ -58,13 +58,8 @@ def test_cores_are_never_less_than_none(before, row, expected) -> None:
 
 
 def test_sizes_have_three_digits() -> None:
-    assert [size(n) for n in (None, 0, 999, 1000, 1 << 20)] == [
-        "-",
-        "0 B",
-        "999 B",
-        "0.977 KiB",
-        "1 MiB",
-    ]
+    sizes = [size(number) for number in (None, 0, 999, 1000, 1 << 20)]
+    assert sizes == ["-", "0 B", "999 B", "0.977 KiB", "1 MiB"]
 
 
 @pytest.mark.parametrize(

@@ -61,12 +61,9 @@ def test_a_pod_finds_the_containers_of_its_node_from_its_own_namespace(tmp_path)
         "30 25 0:26 /../../.. /sys/fs/cgroup ro - cgroup2 cgroup rw\n",
         {7: "0::/../../podb/c1\n", 8: "0::/../../../system.slice/x\n", 9: "0::/\n"},
     )
-    found = [cgroup.of_process(pid, mounted, tmp_path) for pid in (7, 8, 9)]
-    assert [one and one.unified for one in found] == [
-        top / "kubepods/podb/c1",
-        top / "system.slice/x",
-        top / "kubepods/poda/own",
-    ]
+    groups = [cgroup.of_process(pid, mounted, tmp_path) for pid in (7, 8, 9)]
+    found = [one and one.unified for one in groups]
+    assert found == [top / "kubepods/podb/c1", top / "system.slice/x", top / "kubepods/poda/own"]
 
 
 def test_mount_whose_root_is_a_cgroup_shows_only_what_is_below(tmp_path) -> None:

@@ -22,14 +22,13 @@ def test_only_variables_of_launchers_are_read() -> None:
 
 
 def test_members_of_torch_distributed_meet_at_the_master() -> None:
-    assert membership_of_one(TORCH) == Membership("10.0.0.2:29500", 2)  # of one process each
-    assert membership_of_one(TORCH | {"WORLD_SIZE": "8", "LOCAL_WORLD_SIZE": "4"}) == Membership(
-        "10.0.0.2:29500", 2
-    )
-    assert membership_of_one(TORCH | {"LOCAL_WORLD_SIZE": "1"}) == Membership("10.0.0.2:29500", 2)
-    assert membership_of_one(TORCH | {"WORLD_SIZE": "8", "GROUP_WORLD_SIZE": "4"}) == Membership(
-        "10.0.0.2:29500", 4
-    )
+    for more, containers in (
+        ({}, 2),  # of one process each
+        ({"WORLD_SIZE": "8", "LOCAL_WORLD_SIZE": "4"}, 2),
+        ({"LOCAL_WORLD_SIZE": "1"}, 2),
+        ({"WORLD_SIZE": "8", "GROUP_WORLD_SIZE": "4"}, 4),
+    ):
+        assert membership_of_one(TORCH | more) == Membership("10.0.0.2:29500", containers)
 
 
 @pytest.mark.parametrize(

@@ -10,16 +10,12 @@ from dltools.engine.host import shared_cgroups, usable_cpus
 
 def groups(machine: Machine) -> list[cgroup.Cgroup]:
     mounted = cgroup.mounts(machine.root)
-    found = (
-        cgroup.of_process(machine.pid(name), mounted, machine.root) for name in machine.containers
-    )
+    found = (cgroup.of_process(machine.pid(n), mounted, machine.root) for n in machine.containers)
     return [one for one in found if one is not None]
 
 
 def test_the_host_has_the_cpus_and_memory_of_the_machine(machine) -> None:
-    row = host.measure(
-        host.shared_cgroups(groups(machine), cgroup.mounts(machine.root)), machine.root
-    )
+    row = host.measure(shared_cgroups(groups(machine), cgroup.mounts(machine.root)), machine.root)
     assert row["cpu_count"] == 2
     assert row["memory_total_bytes"] > row["memory_available_bytes"] > 1 << 30
     assert row["cpu_seconds"] > 10

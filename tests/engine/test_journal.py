@@ -37,9 +37,8 @@ def test_an_entry_tells_what_the_owner_asked_for(tmp_path) -> None:
 def test_of_version_2_the_engine_s_record_tells_the_weight(tmp_path) -> None:
     settings = {"cpus": None, "weight": 808.96, "cpuset": None}
     add(tmp_path, settings=settings, kernel={"cpu.max": "max 100000", "cpu.weight": "79"})
-    assert OwnersJournals([tmp_path], recorded_limits).read([ID]) == {
-        ID: Limits(cpus=None, weight=2048.0, cpuset=None)
-    }
+    found = OwnersJournals([tmp_path], recorded_limits).read([ID])
+    assert found == {ID: Limits(cpus=None, weight=2048.0, cpuset=None)}
 
 
 def test_the_first_of_several_entries_counts(tmp_path) -> None:
@@ -47,27 +46,24 @@ def test_the_first_of_several_entries_counts(tmp_path) -> None:
     add(tmp_path / "early", since="2026-01-31T12:00:00Z", settings={"cpus": 0.5})
     directories = [tmp_path / "late", tmp_path / "early"]
     for order in (directories, directories[::-1]):
-        assert OwnersJournals(order, recorded_limits).read([ID])[ID] == Limits(
-            cpus=0.5, weight=1024.0
-        )
+        found = OwnersJournals(order, recorded_limits).read([ID])
+        assert found == {ID: Limits(cpus=0.5, weight=1024.0)}
 
 
 def test_an_entry_is_read_once(tmp_path, monkeypatch) -> None:
-    texts: list[bytes] = []
+    read: list[bytes] = []
     parse = state_records.parse_record
-    monkeypatch.setattr(
-        state_records, "parse_record", lambda text: texts.append(text) or parse(text)
-    )
+    monkeypatch.setattr(state_records, "parse_record", lambda one: read.append(one) or parse(one))
     journal, limits = Journal(tmp_path / "journal"), OwnersJournals([tmp_path], recorded_limits)
     entry = add(tmp_path)
     for _ in range(3):
         assert limits.read([ID])[ID] == Limits(cpus=0.5, weight=2048.0, cpuset="0")
-    assert len(texts) == 1
+    assert len(read) == 1
     journal.remove(entry)
     assert limits.read([ID]) == {}
     add(tmp_path, settings={"cpus": 0.25})
     assert limits.read([ID])[ID] == Limits(cpus=0.25, weight=1024.0)
-    assert len(texts) == 2
+    assert len(read) == 2
 
 
 @pytest.mark.parametrize(
@@ -92,15 +88,14 @@ def test_a_damaged_entry_is_a_reason_of_its_container_alone(tmp_path, text) -> N
 
 
 def test_a_journal_that_cannot_be_trusted_hides_the_owners_of_all(tmp_path) -> None:
-    add(tmp_path / "own", OTHER)
-    (tmp_path / "theirs").mkdir()
-    (tmp_path / "theirs" / "journal").symlink_to(tmp_path / "own" / "journal")
-    found = OwnersJournals([tmp_path / "theirs", tmp_path / "own"], recorded_limits).read(
-        [ID, OTHER]
-    )
+    own, theirs = tmp_path / "own", tmp_path / "theirs"
+    add(own, OTHER)
+    theirs.mkdir()
+    (theirs / "journal").symlink_to(own / "journal")
+    found = OwnersJournals([theirs, own], recorded_limits).read([ID, OTHER])
     assert "a link, which is not followed" in str(found[ID])
     assert found[OTHER] == Limits(cpus=0.5, weight=2048.0, cpuset="0")
-    assert OwnersJournals([tmp_path / "theirs"], recorded_limits).read([]) == {}
+    assert OwnersJournals([theirs], recorded_limits).read([]) == {}
 
 
 def test_what_is_about_to_be_set_is_ours_where_there_is_an_entry(tmp_path) -> None:

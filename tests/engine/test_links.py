@@ -32,10 +32,8 @@ def test_engines_that_come_meanwhile_disturb_nobody_who_looks() -> None:
         for number in range(first, 2000, 2):
             engines.add(engine(str(number)), f"at {number}")
 
-    threads = [
-        threading.Thread(target=look),
-        *(threading.Thread(target=add, args=(n,)) for n in (0, 1)),
-    ]
+    adding = [threading.Thread(target=add, args=(first,)) for first in (0, 1)]
+    threads = [threading.Thread(target=look), *adding]
     try:
         for thread in threads:
             thread.start()

@@ -118,9 +118,8 @@ def test_all_runtimes_and_the_first_program_are_told(tmp_path) -> None:
         process(tmp_path, 7, "/a/libtorch.so", command="/bin/sh /usr/bin/jupyter-lab"),
         process(tmp_path, 20, "/a/libcudart.so.12", command="/usr/sbin/sshd -D"),
     ]
-    assert search(pids, tmp_path) == Processes(
-        runtimes=("libcudart", "libtorch"), program="jupyter-lab"
-    )
+    expected = Processes(runtimes=("libcudart", "libtorch"), program="jupyter-lab")
+    assert search(pids, tmp_path) == expected
 
 
 def test_a_process_that_has_ended_is_left_out(tmp_path) -> None:
@@ -166,12 +165,8 @@ def test_the_maps_of_what_a_training_has_forked_are_not_read(tmp_path, monkeypat
 
     monkeypatch.setattr("os.open", note)
     found = search(pids, tmp_path)
-    assert [name for name in opened if name.endswith("maps")] == [
-        "6/maps",
-        "7/maps",
-        "20/maps",
-        "21/maps",
-    ]
+    read = [name for name in opened if name.endswith("maps")]
+    assert read == ["6/maps", "7/maps", "20/maps", "21/maps"]
     assert (found.runtimes, found.openmp) == (("libtorch",), OpenMP("libgomp"))
 
 

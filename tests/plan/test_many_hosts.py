@@ -36,11 +36,8 @@ def rows_of(host: str, jobs: int, number: int) -> list[Row]:
 
 def sample(hosts: Iterable[int], jobs: int, number: int) -> list[Row]:
     """A sample of all hosts; every tenth is idle."""
-    return [
-        row
-        for host in hosts
-        for row in rows_of(f"host-{host:04d}", jobs if host % 10 else 0, number)
-    ]
+    rows = (rows_of(f"host-{host:04d}", jobs if host % 10 else 0, number) for host in hosts)
+    return list(itertools.chain.from_iterable(rows))
 
 
 def planner(**given: Any) -> Planner:

@@ -82,31 +82,18 @@ def recordings(draw: st.DrawFn) -> list[Row]:
                 limit = draw(st.sampled_from([None, 0.5, 2.0]))
                 weight = draw(st.sampled_from([1024.0, 1024.0, 10.0, 2.0, 700.0, None]))
                 asked = draw(st.sampled_from(ASKED))
-                rows.append(
-                    container(
-                        now,
-                        name,
-                        number * 1.5,
-                        **asked,
-                        cpu_limit_cores=limit,
-                        host=host,
-                        labels=labels[name],
-                        thread_count=draw(st.integers(1, 3)),
-                        role=roles[name],
-                        role_reason="as drawn",
-                        started_at=at(begun),
-                        cpu_weight=weight,
-                    )
-                )
+                fields = {"cpu_limit_cores": limit, "cpu_weight": weight, "started_at": at(begun)}
+                said = {"labels": labels[name], "role": roles[name], "role_reason": "as drawn"}
+                threads = draw(st.integers(1, 3))
+                more = {**asked, **fields, **said, "host": host, "thread_count": threads}
+                rows.append(container(now, name, number * 1.5, **more))
                 rows += [draw(gpu_rows(now, name, gpu, host)) for gpu in gpus[name]]
                 serves = labels[name] is not None and "qoe" in labels[name]
                 for _ in range(draw(st.integers(0, 2))):
                     metric = "latency_seconds" if serves else draw(st.sampled_from(METRICS))
                     value = draw(st.floats(width=32))
-                    offset = draw(st.sampled_from([0.0, 0.5, 1.0, 3.0]))
-                    rows.append(
-                        point(max(0.0, now - offset), name, value, metric, host=host, step=number)
-                    )
+                    time = max(0.0, now - draw(st.sampled_from([0.0, 0.5, 1.0, 3.0])))
+                    rows.append(point(time, name, value, metric, host=host, step=number))
     return sorted(rows, key=lambda row: row["time"])
 
 

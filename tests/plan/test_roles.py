@@ -229,19 +229,15 @@ def hosts(draw: st.DrawFn) -> list[Row]:
                 "cpu_limit_cores": draw(st.sampled_from([0.5, 2.0])),
             }
             rows.append(busy(now, name, **drawn, **ROLES[kind]))
-            rows += [
-                point(now - 1, name, draw(st.floats(0, 2)), metric)
-                for metric in METRICS.get(kind, ())
-            ]
+            metrics = METRICS.get(kind, ())
+            rows += [point(now - 1, name, draw(st.floats(0, 2)), metric) for metric in metrics]
     return sorted(rows, key=lambda row: row["time"])
 
 
 @pytest.mark.parametrize("name", POLICIES)
 @examples(25)
 @given(rows=hosts(), mode=st.sampled_from([None, *Mode]), is_streamed=st.booleans())
-def test_no_policy_touches_what_is_no_training_but_dqoes_servers(
-    name, mode, rows, is_streamed
-) -> None:
+def test_policies_touch_trainings_alone_and_dqoes_servers(name, mode, rows, is_streamed) -> None:
     made = planner(name, mode)
     plans = []
     if is_streamed:

@@ -168,10 +168,7 @@ CASES: dict[str, tuple[Exit, Case]] = {
     "a sample": (Exit.OK, run("dl-probe")),
     "an applied plan": (Exit.OK, run("dl-apply", PLAN)),
     "an offline dry run": (Exit.OK, without_engine("dl-apply --dry-run --offline", PLAN)),
-    "an update that the engine refuses": (
-        Exit.PARTIAL,
-        with_fault("POST /update", 500, "dl-apply", PLAN),
-    ),
+    "a refused update": (Exit.PARTIAL, with_fault("POST /update", 500, "dl-apply", PLAN)),
     "an unknown option": (Exit.USAGE, run("dl-probe --nonsense")),
     "a count without an interval": (Exit.USAGE, run("dl-probe --count 3")),
     "a plan from a terminal": (Exit.USAGE, at_a_terminal("dl-apply")),
@@ -190,10 +187,7 @@ CASES: dict[str, tuple[Exit, Case]] = {
     "something else that answers": (Exit.UNAVAILABLE, with_fault("GET /version", 418, "dl-probe")),
     "a bug": (Exit.SOFTWARE, lambda _: patched("dl-plan", BREAKAGE)),
     "a sample into a missing directory": (Exit.CANT_CREATE, run("dl-probe -o {}/missing/x")),
-    "a stream into a missing directory": (
-        Exit.CANT_CREATE,
-        run("dl-probe -i 1 -c 1 -o {}/missing/x"),
-    ),
+    "a stream into no directory": (Exit.CANT_CREATE, run("dl-probe -i 1 -c 1 -o {}/missing/x")),
     "a state into a missing directory": (Exit.CANT_CREATE, a_state_into_a_missing_directory),
     "a place for state that is a file": (Exit.CANT_CREATE, a_place_for_state_that_is_a_file),
     "observations that are an empty directory": (Exit.DATA, run("dl-plan {}")),
@@ -216,11 +210,8 @@ CASES: dict[str, tuple[Exit, Case]] = {
     "a reader of text that has gone": (Exit.PIPE, into_nothing("dl-probe --format jsonl")),
     "a reader of a table that has gone": (Exit.PIPE, into_nothing("dl-probe --format table")),
     "a reader of verdicts that has gone": (Exit.PIPE, a_reader_of_verdicts_that_has_gone),
-    "a reader of a table of results that has gone": (
-        Exit.PIPE,
-        into_nothing("dl-apply --format table", PLAN),
-    ),
     "a reader of results that has gone": (Exit.PIPE, into_nothing("dl-apply", PLAN)),
+    "a reader of their table": (Exit.PIPE, into_nothing("dl-apply --format table", PLAN)),
 }
 
 SILENT = (Exit.OK, Exit.PARTIAL, Exit.INTERRUPTED, Exit.TERMINATED, Exit.PIPE)

@@ -40,7 +40,7 @@ restart_plans = st.dictionaries(st.integers(1, 60), st.sampled_from("ab"), max_s
     shared=st.booleans(),
     bad=st.sampled_from(["", "", "b"]),
 )
-def test_a_job_is_on_one_host(
+def test_a_job_is_on_one_host_whatever_goes_wrong(
     tmp_path_factory, faults, restarts, policy, deaf, shared, bad
 ) -> None:
     if policy == "no":

@@ -50,10 +50,7 @@ def files(tmp_path: Path, format_: Format, suffix: str) -> list[Path]:
 
 
 def without_input(output: bytes) -> list[dict[str, Any]]:
-    return [
-        {key: value for key, value in record.items() if key != "input"}
-        for record in records(output)
-    ]
+    return [{key: value for key, value in one.items() if key != "input"} for one in records(output)]
 
 
 OPTIONS = ("--set", "itval=4", "--realize", "quota")

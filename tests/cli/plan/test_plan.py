@@ -258,13 +258,10 @@ def test_a_quantum_without_turns_is_told(decide, mode, warns) -> None:
 @pytest.mark.parametrize("stream", [ARROW, JSONL], ids=["stream", "recording"])
 def test_a_mode_that_no_engine_can_do_is_refused_once(decide, stream) -> None:
     cannot = {"cannot": "cpus+cpu_weight+cpuset+move"}
-    data = encode(
-        stream,
-        *(
-            to_table(row | (cannot if row["kind"] == "container" else {}) for row in sample(number))
-            for number in range(SAMPLES)
-        ),
-    )
+    samples = [sample(number) for number in range(SAMPLES)]
+    for row in (row for rows in samples for row in rows if row["kind"] == "container"):
+        row |= cannot
+    data = encode(stream, *map(to_table, samples))
     done = decide("--realize", "quota", "--format", "table", input=data)
     assert done.returncode == 0
     assert complaint(done.stderr) == (

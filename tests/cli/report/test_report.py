@@ -110,15 +110,12 @@ def test_several_give_a_row_each_and_ratios_to_a_named_baseline(tool, made) -> N
 def test_a_job_table_is_a_run_per_policy_with_its_repeats(tool, made) -> None:
     noop, srtf = rows(tool("dl-report", made / "jobs.jsonl").stdout)
     assert (noop["run"], srtf["run"]) == ("noop", "srtf")
-    compared = rows(
-        tool("dl-sim", "-p", "noop", "-p", "srtf", "--repeat", "2", input=WORKLOAD).stdout
-    )
-    assert srtf["mean_completion_ratio"] == compared[1]["mean_completion_ratio"]
+    done = tool("dl-sim", "-p", "noop", "-p", "srtf", "--repeat", "2", input=WORKLOAD)
+    assert srtf["mean_completion_ratio"] == rows(done.stdout)[1]["mean_completion_ratio"]
     table = tool("dl-report", "--jobs", "--format", "csv", made / "jobs.jsonl").stdout
     found = list(csv.DictReader(io.StringIO(table.decode())))
     assert len(found) == 2 * 2 * 2
-    again = tool("dl-report", input=table)
-    assert rows(again.stdout)[1]["makespan"] == srtf["makespan"]
+    assert rows(tool("dl-report", input=table).stdout)[1]["makespan"] == srtf["makespan"]
 
 
 def test_plans_and_results_belong_to_the_recording_before_them(tool, made) -> None:
@@ -163,8 +160,7 @@ def test_a_page_needs_nothing_else(tool, made, tmp_path) -> None:
 def test_a_page_says_what_became_of_actions(tool, made) -> None:
     pytest.importorskip("matplotlib")
     files = (made / "flowcon.parquet", made / "plans.jsonl", made / "results.jsonl")
-    done = tool("dl-report", *files, "--plot", "progress", "--format", "html")
-    text = done.stdout.decode()
+    text = tool("dl-report", *files, "--plot", "progress", "--format", "html").stdout.decode()
     assert re.search(r"<td>\d+ planned", text)
     assert text.count("<figure") == 1
 

@@ -110,9 +110,7 @@ def test_a_recording_under_no_policy_ends_as_it_did(tool) -> None:
 
 
 def test_a_recording_of_serving_has_the_classes_that_it_had(tool) -> None:
-    done = tool(
-        "dl-sim", "--from", SAMPLES / "serving" / "recording.parquet", "-p", "noop", "--jobs"
-    )
+    done = tool("dl-sim", "--from", SAMPLES / "serving/recording.parquet", "-p", "noop", "--jobs")
     found = rows(done.stdout)
     satisfied = {str(r["name"]) for r in found if float(str(r["satisfied"])) > 0}
     assert satisfied == {"meter"}

@@ -44,10 +44,7 @@ def names(engine: CgroupEngine) -> list[str]:
 def test_each_cgroup_with_processes_is_a_container(machine) -> None:
     engine = engine_of(machine)
     found = engine.containers()
-    assert [(one.name, one.state) for one in found] == [
-        ("jobs/a", "running"),
-        ("jobs/b", "running"),
-    ]
+    assert [(one.name, one.state) for one in found] == [(f"jobs/{n}", "running") for n in "ab"]
     assert len(engine.ids()) == 3
     container = engine.inspect(found[0].id)
     assert container == engine.inspect("jobs/a")
@@ -69,11 +66,8 @@ def test_processes_below_count(machine) -> None:
 
 def test_several_patterns_are_one_list(machine) -> None:
     machine.add("/other/c", 13)
-    assert names(engine_of(machine, "/other/c", "/jobs/a*", "/jobs/?")) == [
-        "jobs/a",
-        "jobs/b",
-        "other/c",
-    ]
+    found = names(engine_of(machine, "/other/c", "/jobs/a*", "/jobs/?"))
+    assert found == ["jobs/a", "jobs/b", "other/c"]
 
 
 def test_a_cgroup_made_again_is_another_container(machine) -> None:
@@ -183,10 +177,8 @@ def test_a_frozen_cgroup_is_paused(machine, monkeypatch) -> None:
     with pytest.raises(RefusedError, match="not frozen"):
         engine.unpause("jobs/a")
     engine.pause("jobs/a")
-    assert {one.name: one.state for one in engine.containers()} == {
-        "jobs/a": "paused",
-        "jobs/b": "running",
-    }
+    states = {one.name: one.state for one in engine.containers()}
+    assert states == {"jobs/a": "paused", "jobs/b": "running"}
     engine.unpause("jobs/a")
     assert engine.inspect("jobs/a").state == "running"
     assert machine.texts("/jobs/a") == texts
@@ -318,9 +310,6 @@ def test_files_that_are_named_are_the_log(machine, tmp_path) -> None:
 
 
 def test_its_own_cgroup_is_left_alone() -> None:
-    path = next(
-        line.split(":", 2)[2] for line in Path("/proc/self/cgroup").read_text().splitlines()
-    )
-    own = Container("x", "own", cgroup_path=path)
-    assert Rules().refusal(own) == "dl-apply itself runs in it"
+    path = Path("/proc/self/cgroup").read_text().splitlines()[0].split(":", 2)[2]
+    assert Rules().refusal(Container("x", "own", cgroup_path=path)) == "dl-apply itself runs in it"
     assert Rules().refusal(Container("x", "other", cgroup_path="/none/such")) is None

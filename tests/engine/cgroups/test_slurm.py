@@ -71,10 +71,8 @@ def test_a_job_has_its_users_name_and_its_number(machine) -> None:
 
 
 def test_a_job_is_found_by_its_number_on_version_2(tmp_path) -> None:
-    machine = Machine(tmp_path, ())
-    machine.add("/system.slice/slurmstepd.scope/job_7/step_0/user/task_0", 11)
-    found = slurm_engine(tmp_path).containers()
-    assert [one.name for one in found] == ["job-7"]
+    Machine(tmp_path, ()).add("/system.slice/slurmstepd.scope/job_7/step_0/user/task_0", 11)
+    assert [one.name for one in slurm_engine(tmp_path).containers()] == ["job-7"]
 
 
 def test_jobs_can_only_be_paused_on_version_1(machine, tmp_path, monkeypatch) -> None:
@@ -92,14 +90,12 @@ def test_jobs_can_only_be_paused_on_version_1(machine, tmp_path, monkeypatch) ->
 
 
 def test_jobs_have_weights_and_quotas_on_version_2(tmp_path) -> None:
-    machine = Machine(tmp_path, ())
-    machine.add("/system.slice/slurmstepd.scope/job_7", 11)
+    path = "/system.slice/slurmstepd.scope/job_7"
+    Machine(tmp_path, ()).add(path, 11)
     engine = slurm_engine(tmp_path)
     assert engine.capabilities.limits == {"cpus", "weight"}
-    path = "/system.slice/slurmstepd.scope/job_7"
     container = engine.inspect("job-7")
-    assert container.limit_fields["cpu.weight"] == "100"
-    assert container.cgroup_path == path
+    assert (container.limit_fields["cpu.weight"], container.cgroup_path) == ("100", path)
 
 
 def test_only_scontrol_pauses(machine, tmp_path, monkeypatch) -> None:
@@ -115,10 +111,8 @@ def test_a_job_is_paused_when_all_but_slurms_own_processes_are_stopped(machine) 
     engine = slurm_engine(machine.root)
     stat = machine.root / "proc/11/stat"
     stat.write_text(stat.read_text().replace(" S ", " T ", 1))
-    assert {one.name: one.state for one in engine.containers()} == {
-        "train-1": "paused",
-        "other_job_-12": "running",
-    }
+    states = {one.name: one.state for one in engine.containers()}
+    assert states == {"train-1": "paused", "other_job_-12": "running"}
 
 
 def test_a_job_that_slurm_has_frozen_too_is_paused(machine) -> None:

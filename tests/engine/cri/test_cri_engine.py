@@ -33,9 +33,8 @@ def located(engine: CriEngine, id_: str, usable: float = 4.0) -> LocatedContaine
 
 
 def set_limits(engine: CriEngine, id_: str, wanted: Limits, usable: float = 4.0) -> None:
-    needed(engine, SetsLimits).set_limits(
-        LimitChange(located(engine, id_, usable), wanted, lambda: True)
-    )
+    change = LimitChange(located(engine, id_, usable), wanted, lambda: True)
+    needed(engine, SetsLimits).set_limits(change)
 
 
 # What there is
@@ -43,9 +42,8 @@ def set_limits(engine: CriEngine, id_: str, wanted: Limits, usable: float = 4.0)
 
 def test_a_container_is_named_by_namespace_pod_and_container(engine, runtime) -> None:
     runtime.add("a1", name="main", pod="train-x")
-    assert [(one.id, one.name, one.state) for one in engine.containers()] == [
-        ("a1", "lab/train-x/main", "running")
-    ]
+    (one,) = engine.containers()
+    assert (one.id, one.name, one.state) == ("a1", "lab/train-x/main", "running")
     assert engine.inspect("lab/train-x/main").id == engine.inspect("a1").id == "a1"
 
 
@@ -211,11 +209,9 @@ def test_what_the_pod_asks_for_stays_known(engine, runtime) -> None:
 
 def test_a_restored_quota_is_that_of_before(engine, runtime) -> None:
     runtime.add("a1", info=spec(quota=50_000, period=100_000, shares=2))
-    place = located(engine, "a1")
     original = {"cpu_quota": 0, "cpu_period": 0, "cpu_shares": 512}
-    assert list(updates(place, {"weight": 512.0}, original)) == [
-        {"cpu_quota": -1, "cpu_period": 100_000, "cpu_shares": 512}
-    ]
+    (found,) = updates(located(engine, "a1"), {"weight": 512.0}, original)
+    assert found == {"cpu_quota": -1, "cpu_period": 100_000, "cpu_shares": 512}
     assert recorded_limits(original) == Limits(cpus=None, weight=512, memory=None)
 
 

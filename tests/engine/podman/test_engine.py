@@ -106,27 +106,22 @@ def test_lists_ask_for_paused_containers_too(fake) -> None:
     engine.containers()
     asked = [parse_qs(urlsplit(one.partition(" ")[2]).query)["filters"][0] for one in fake.asked]
     states = ["running", "paused"]
-    assert list(map(json.loads, asked)) == [
-        {"label": ["a=b"], "name": ["x"], "status": states},
-        {"status": states},
-    ]
+    first, second = map(json.loads, asked)
+    assert first == {"label": ["a=b"], "name": ["x"], "status": states}
+    assert second == {"status": states}
 
 
 def test_limits_are_set_by_its_own_api(fake) -> None:
-    engine = opened(fake)
-    assert isinstance(engine, PodmanEngine)
-    needed(engine, PodmanLimits).update(
-        ID, {"CpuPeriod": 100_000, "CpuQuota": -1, "CpusetCpus": "0-3"}
-    )
+    fields = {"CpuPeriod": 100_000, "CpuQuota": -1, "CpusetCpus": "0-3"}
+    needed(opened(fake), PodmanLimits).update(ID, fields)
     assert fake.updates == [{"cpu": {"period": 100_000, "quota": -1, "cpus": "0-3"}}]
 
 
 def test_no_quota_is_set_with_its_period(fake) -> None:
     """crun of Debian 12 leaves cpu.max as it is where the period is missing."""
     engine = opened(fake)
-    needed(engine, SetsLimits).set_limits(
-        LimitChange(Locator(engine).locate_by_id(ID), {"cpus": None}, lambda: True)
-    )
+    change = LimitChange(Locator(engine).locate_by_id(ID), {"cpus": None}, lambda: True)
+    needed(engine, SetsLimits).set_limits(change)
     assert fake.updates == [{"cpu": {"period": 100_000, "quota": -1}}]
 
 
@@ -190,11 +185,8 @@ def test_a_stream_begins_where_it_was_asked_to(fake) -> None:
     """As seen in 4.3 and 5.4: some events from before the time come first."""
     fake.ends_events = True
     fake.events = [("die", 9.9), ("start", 10.0), ("die", 12.5)]
-    found = opened(fake).events(10.0)
-    assert [(one.action, one.nanos) for one in found] == [
-        ("start", 10_000_000_000),
-        ("exit", 12_500_000_000),
-    ]
+    found = [(one.action, one.nanos) for one in opened(fake).events(10.0)]
+    assert found == [("start", 10_000_000_000), ("exit", 12_500_000_000)]
 
 
 @pytest.mark.parametrize(
@@ -241,9 +233,7 @@ def test_without_root_it_can_do_what_is_delegated(fake, cgroups, limits, pauses)
 
 
 @pytest.mark.parametrize("is_alone", [True, False])
-def test_a_weight_in_a_scope_of_its_own_is_never_sent(
-    fake, tmp_path, monkeypatch, is_alone
-) -> None:
+def test_a_weight_in_its_own_scope_is_never_sent(fake, tmp_path, monkeypatch, is_alone) -> None:
     """As crun does it under systemd, on version 2."""
     monkeypatch.setattr(podman_engine, "is_alone_in_scope", lambda *_: is_alone)
     fake.first.pid = 1
@@ -327,11 +317,8 @@ def test_what_is_set_on_a_stopped_container_counts_although_it_is_not_shown(fake
     wanted: Limits = {"weight": 1024.0, "cpuset": None}
     change = LimitChange(located, wanted, lambda: True, Original(original, {}))
     needed(engine, SetsLimits).set_limits(change)
-    assert settings_in_force(Locator(engine).locate_by_id(ID)) == {
-        "cpus": None,
-        "weight": 1024.0,
-        "cpuset": None,
-    }
+    found = settings_in_force(Locator(engine).locate_by_id(ID))
+    assert found == {"cpus": None, "weight": 1024.0, "cpuset": None}
     assert len(fake.updates) == 1
     needed(opened(fake, "Libpod/4.3.1 (linux)"), SetsLimits).set_limits(change)
     assert len(fake.updates) == 1, "it keeps no limits: there is nothing to restore"

@@ -42,9 +42,8 @@ def starts_round(
 ) -> list[str]:
     """The names of the jobs of the round that is due at a time, [] where none is."""
     host.sampled_at = round(at_s * MICRO)
-    return [
-        one.name for one in host.start_round(required, host.jobs(), is_interrupted=is_interrupted)
-    ]
+    found = host.start_round(required, host.jobs(), is_interrupted=is_interrupted)
+    return [one.name for one in found]
 
 
 # Jobs
@@ -90,8 +89,7 @@ def test_what_seemed_to_train_and_serves_is_no_longer_a_job() -> None:
 
 
 def test_a_host_of_unknown_size_has_no_jobs() -> None:
-    new = HostHistory("host", containers={"a": job("a")})
-    assert new.jobs() == ()
+    assert HostHistory("host", containers={"a": job("a")}).jobs() == ()
     assert host_history(job("a"), cpus=0.5).jobs() != ()
 
 
@@ -195,9 +193,7 @@ def kept_s(one: ContainerHistory) -> tuple[list[float], list[float]]:
         (2, [80, 90, 100], [70, 80, 90, 100]),
     ],
 )
-def test_after_a_round_a_job_keeps_one_interval_beside_the_windows(
-    windows, points, samples
-) -> None:
+def test_after_a_round_a_job_keeps_its_windows_and_an_interval(windows, points, samples) -> None:
     required = Requirements(interval_s=10.0, windows=windows)
     a = long_job("a")
     host = host_history(a, sampled_s=100)

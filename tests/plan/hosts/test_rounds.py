@@ -132,10 +132,7 @@ def test_a_policy_that_looks_at_the_cluster_sees_all_hosts() -> None:
     first, second = host_history(a), host_history(b, cpus=4.0, name="other")
     rounds.run(first, lambda: {one.name: one for one in (first, second)}, target_met=False)
     (cluster,) = policy.seen
-    assert {name: host.jobs for name, host in cluster.hosts.items()} == {
-        "host": (a,),
-        "other": (b,),
-    }
+    assert {name: one.jobs for name, one in cluster.hosts.items()} == {"host": (a,), "other": (b,)}
     assert cluster.hosts["other"].cpus == 4.0
     assert second.decision.allocations == {}  # only the sampled host gets a decision
 

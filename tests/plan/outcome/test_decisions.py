@@ -26,9 +26,8 @@ def job(name: str, labels: dict[str, str] | None = None, **present: Any) -> Cont
 def realised(
     settings: dict[str, Settings], notes: dict[str, str] | None = None, **more: Any
 ) -> dict[str, Realisation]:
-    return {
-        "host": Realisation(Mode.QUOTA, "as asked", settings=settings, notes=notes or {}, **more)
-    }
+    found = Realisation(Mode.QUOTA, "as asked", settings=settings, notes=notes or {}, **more)
+    return {"host": found}
 
 
 def allocated(*jobs: ContainerHistory) -> HostHistory:
@@ -92,8 +91,7 @@ def test_a_setting_that_is_in_force_is_not_decided_again(cpus) -> None:
 
 def test_a_turn_is_decided_again_so_that_all_groups_are_in_the_plan() -> None:
     a, turn = job("a", turn_s=2.0), {"group": 0, "turn_s": 2.0}
-    found = only(allocated(a), realised({a.id: turn}))
-    assert found.setting == turn
+    assert only(allocated(a), realised({a.id: turn})).setting == turn
 
 
 def test_a_reason_has_the_policy_s_words_the_note_and_the_faults_of_labels() -> None:
@@ -193,8 +191,6 @@ def test_the_modes_of_all_hosts_are_parameters_of_the_plan() -> None:
         "b": Realisation(Mode.PRIORITY, "crowded", settings=some),
         "c": Realisation(Mode.QUOTA, "nothing is set"),
     }
-    assert decisions.modes(found) == {
-        "realize": "priority+weight",
-        "realize_why": "crowded; they fit",
-    }
+    said = {"realize": "priority+weight", "realize_why": "crowded; they fit"}
+    assert decisions.modes(found) == said
     assert decisions.modes({"c": found["c"]}) == {}

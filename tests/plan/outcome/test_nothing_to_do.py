@@ -68,14 +68,11 @@ def test_hosts_with_one_reason_are_named_together() -> None:
 
 def test_jobs_whose_weights_do_not_compare_are_told() -> None:
     """As containers of two pods, to which kubelet gives the weight 2."""
-    kubelets = {"cpu_weight": 2.0, "owner_cpu_weight": 2.0}
+    own = {"cpu_weight": 2.0, "owner_cpu_weight": 2.0}
     pods = {"a": "/pod-1", "b": "/pod-1", "c": "/pod-2"}
-    rows = [
-        row for name, pod in pods.items() for row in training(name, cgroup_parent=pod, **kubelets)
-    ]
-    assert "c (under /pod-2, others under /pod-1: weights do not compare; " in why(
-        [node(0), *rows], "srtf", Mode.PRIORITY
-    )
+    rows = [row for name, pod in pods.items() for row in training(name, cgroup_parent=pod, **own)]
+    said = why([node(0), *rows], "srtf", Mode.PRIORITY)
+    assert "c (under /pod-2, others under /pod-1: weights do not compare; " in said
 
 
 def test_that_weights_do_nothing_is_told() -> None:

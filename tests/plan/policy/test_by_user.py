@@ -56,9 +56,8 @@ def test_a_user_with_one_job_gets_as_much_as_one_with_five() -> None:
 def test_priority_weighs_within_a_user_alone() -> None:
     found = decide([job(0, "ann", 3.0), job(1, "ann"), job(2, "bob", 0.5)])
     assert shares(found) == pytest.approx({"c0": 0.375, "c1": 0.125, "c2": 0.5})
-    assert found.allocations["c0"].reason == (
-        "equal share of 2 users, of 2 jobs of user ann by priority 3"
-    )
+    said = "equal share of 2 users, of 2 jobs of user ann by priority 3"
+    assert found.allocations["c0"].reason == said
 
 
 def test_jobs_of_nobody_are_one_user_together() -> None:
@@ -118,8 +117,7 @@ def used_by(
 ) -> list[float]:
     """Return the CPU seconds of each job at a time, without those that it explored."""
     policy, explore = registry.get(name, []), 1.0
-    queue = QueueParameters(explore=explore, users=users)
-    options = RealisationOptions(mode, queue=queue)
+    options = RealisationOptions(mode, queue=QueueParameters(explore=explore, users=users))
     watch = Observer(lambda *_: None, 2.0)  # else what is used is known only up to the last event
     simulation = Simulation(workload, policy, build(policy.parameters, {}), options, observer=watch)
     return [one.cpu - explore for one in simulation.run(until)]

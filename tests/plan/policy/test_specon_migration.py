@@ -165,8 +165,7 @@ def test_a_job_of_the_heaviest_host_that_has_a_candidate_moves() -> None:
     assert migrated(choice(hosts, sampled="i")) == ("f", "j")
     # Where f has to stay the heaviest host has no candidate, and the next one is asked. c saves
     # time on the four CPUs of j.
-    found = choice(hosts, moved=["f"], cpus={"j": 4.0})
-    assert migrated(found) == ("c", "j")
+    assert migrated(choice(hosts, moved=["f"], cpus={"j": 4.0})) == ("c", "j")
 
 
 def test_an_unknown_job_counts_as_progressing() -> None:
@@ -174,8 +173,7 @@ def test_an_unknown_job_counts_as_progressing() -> None:
     hosts = {"h": host("h", [a, c]), "i": host("i", [])}
     cluster = Cluster(round(NOW_S * MICRO), "h", hosts, 10.0)
     known = {"h": {c.run_id: KnownJob(1.0, C, 0.01)}}
-    found = chooser(cluster, known).choose()
-    assert migrated(found) == ("c", "i")
+    assert migrated(chooser(cluster, known).choose()) == ("c", "i")
 
 
 @pytest.mark.parametrize(
@@ -265,8 +263,7 @@ CROWDED = BUSY | {"e": C}
 def test_no_job_moves_to_a_host_that_takes_none() -> None:
     """Docker hosts beside cgroups that no engine has made."""
     classes = {"docker-1": CROWDED, "cgroups": {}, "docker-2": {"f": C}}
-    found = choice(classes, cannot={"cgroups": "move"})
-    assert migrated(found) == ("c", "docker-2")
+    assert migrated(choice(classes, cannot={"cgroups": "move"})) == ("c", "docker-2")
     assert migrated(choice(classes))[1] == "cgroups"
 
 

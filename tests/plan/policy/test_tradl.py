@@ -28,12 +28,11 @@ def rows(
     """Samples 10 s apart; each job uses one CPU."""
     made: list[Row] = []
     for number in range(len(next(iter(losses.values())))):
-        made.append(node(10 * number))
+        now = 10 * number
+        made.append(node(now))
         for name, values in losses.items():
-            made.append(
-                container(10 * number, name, 10 * number, labels=labels(*targets[name]), **more)
-            )
-            made.append(point(10 * number, name, values[number]))
+            made.append(container(now, name, now, labels=labels(*targets[name]), **more))
+            made.append(point(now, name, values[number]))
     return made
 
 
@@ -109,8 +108,7 @@ def test_a_metric_may_come_late() -> None:
 
 
 def test_a_job_that_meets_its_first_target_is_delivered_once_and_at_once() -> None:
-    rounds_far_apart = TRADL.parameters(itval=1000)
-    made = Planner(TRADL, rounds_far_apart, RealisationOptions(Mode.WEIGHT))
+    made = Planner(TRADL, TRADL.parameters(itval=1000), RealisationOptions(Mode.WEIGHT))
     delivered, met = [], []
     table = to_table(rows({"a": [1.0, 0.9, 0.4, 0.3, 0.1, 0.1]}))
     for _ in made.add_by_sample(table):

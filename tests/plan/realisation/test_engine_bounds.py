@@ -114,10 +114,8 @@ def test_where_fewer_than_two_may_be_paused_they_queue_by_weights(able) -> None:
     """As those with a health check: one that takes turns with nobody would compete with all."""
     rows = rows_for({name: None if name in able else "pause" for name in JOBS})
     found, plain = plan_of(rows, Mode.ROTATE), plan_of(everywhere(None), Mode.PRIORITY)
-    assert found.params["realize_why"] == (
-        "as asked; fewer than two jobs may be paused: they queue by weights"
-    )
-    assert sets(found) == sets(plain)
+    why = "as asked; fewer than two jobs may be paused: they queue by weights"
+    assert (found.params["realize_why"], sets(found)) == (why, sets(plain))
     assert {action.op for action in found.actions} == {Op.UPDATE}
     two = plan_of(rows_for({"a": "pause"}), Mode.ROTATE)
     assert {action.container_name for action in two.actions if action.op is Op.ROTATE} == {"b", "c"}
@@ -135,10 +133,7 @@ def test_what_can_be_done_is_planned_as_ever(mode, setting) -> None:
 def test_jobs_in_pods_of_their_own_have_quotas() -> None:
     """Weights count among the containers of a pod; nothing can be paused unasked there."""
     found = plan_of(in_pods(CRI))
-    assert (found.params["realize"], {action.op for action in found.actions}) == (
-        "quota",
-        {Op.UPDATE},
-    )
+    assert (found.params["realize"], {one.op for one in found.actions}) == ("quota", {Op.UPDATE})
     assert found.params["realize_why"].endswith(f"on average; {APART}: jobs have quotas")
     assert {name for keys in set_by(found).values() for name in keys} == {"cpus"}
 
@@ -165,9 +160,7 @@ def test_jobs_alone_in_their_scopes_take_turns() -> None:
 
 
 def test_where_other_programs_run_jobs_have_quotas_instead_of_turns() -> None:
-    rows = everywhere(CRUN)
-    host = planner(rows).newest_hosts()[0]
-    jobs = host.jobs()
+    jobs = planner(everywhere(CRUN)).newest_hosts()[0].jobs()
     choice = ModeChoice(Mode.PRIORITY, "crowded")
     found = possible(choice, jobs, is_asked=False, others=0.3)
     assert (found.mode, found.unable) == (Mode.QUOTA, "")
@@ -178,12 +171,10 @@ def test_where_other_programs_run_jobs_have_quotas_instead_of_turns() -> None:
 
 
 def test_quotas_of_earlier_plans_are_taken_away_in_other_modes() -> None:
-    rows = in_pods(CRI)
-    state = reread(planner(rows).plan({})).state
+    state = reread(planner(in_pods(CRI)).plan({})).state
     later = in_pods(CRI, "ppp", cpu_limit_cores=0.2)
-    found = planner(
-        [row | {"time": row["time"] + timedelta(seconds=5)} for row in later], state=state
-    ).plan({})
+    later = [row | {"time": row["time"] + timedelta(seconds=5)} for row in later]
+    found = planner(later, state=state).plan({})
     assert found.params["realize"] == "priority"
     assert {name: one["cpus"] for name, one in sets(found).items()} == dict.fromkeys(JOBS)
 
@@ -193,10 +184,8 @@ def test_members_in_several_pods_are_under_none_of_the_others() -> None:
     for row in rows:
         if row.get("container_name") in ("a", "b") and row["kind"] == "container":
             row |= {"job": "both", "job_containers": 2}
-    host = planner(rows).newest_hosts()[0]
-    assert host.containers["job:both"].in_force.cgroup_parent == (
-        "/kubepods/burstable/podp+/kubepods/burstable/podq"
-    )
+    job = planner(rows).newest_hosts()[0].containers["job:both"]
+    assert job.in_force.cgroup_parent == "/kubepods/burstable/podp+/kubepods/burstable/podq"
 
 
 @pytest.mark.parametrize(
@@ -239,8 +228,7 @@ def test_members_of_a_job_can_do_what_all_of_them_can() -> None:
     for row in rows:
         if row.get("container_name") in ("a", "b") and row["kind"] == "container":
             row |= {"job": "both", "job_containers": 2}
-    made = planner(rows)
-    job = made.newest_hosts()[0].containers["job:both"]
+    job = planner(rows).newest_hosts()[0].containers["job:both"]
     assert job.in_force.cannot == {"pause", "cpuset"}
 
 
@@ -292,9 +280,7 @@ def crowded() -> list[Row]:
 
 
 def test_a_job_that_cannot_move_is_not_chosen() -> None:
-    hosts = {
-        cannot: planner(everywhere(cannot)).newest_hosts()[0].state() for cannot in ("", "move")
-    }
+    hosts = {what: planner(everywhere(what)).newest_hosts()[0].state() for what in ("", "move")}
     known = {job.run_id: KnownJob() for job in hosts[""].jobs}
     now = Cluster(0, "", hosts, 20.0)
     free = {cannot: load_of(host, known, (), now, "jobs").free for cannot, host in hosts.items()}

@@ -62,11 +62,8 @@ def test_a_quota_is_the_owner_s_at_most() -> None:
 def test_weights_are_multiplied_by_the_owner_s() -> None:
     jobs = owned("a", ratio=2.0), owned("b", ratio=0.5), owned("c")
     equal = host(*jobs, shares=dict.fromkeys("abc", 1 / 3))
-    assert settings_of(Mode.WEIGHT, equal) == {
-        "a": {"weight": 2048},
-        "b": {"weight": 512},
-        "c": {"weight": 1024},
-    }
+    found = settings_of(Mode.WEIGHT, equal)
+    assert found == {"a": {"weight": 2048}, "b": {"weight": 512}, "c": {"weight": 1024}}
     even = realised(ModeChoice(Mode.WEIGHT, "", is_even=True), equal).settings
     assert [even[name]["weight"] for name in "abc"] == [2048, 512, 1024]
     free = realised(ModeChoice(Mode.WEIGHT, "", queue=IGNORE), equal).settings
@@ -93,19 +90,11 @@ def test_those_who_asked_for_the_same_queue_behind_each_other_alone() -> None:
     """c waits behind b, but no lower than d, who asked for less and is the first of its queue. The
     first of a queue has 0.85 of the weights of all in it."""
     jobs = [owned(name, 2, ratio=2.0) for name in "bc"] + [owned(name, 2) for name in "de"]
-    assert weights_of(Mode.PRIORITY, *jobs, b=0.4, c=0.1, d=0.3, e=0.2) == {
-        "b": 3482.0,
-        "c": 1741.0,
-        "d": 1741.0,
-        "e": 10.0,
-    }
+    found = weights_of(Mode.PRIORITY, *jobs, b=0.4, c=0.1, d=0.3, e=0.2)
+    assert found == {"b": 3482.0, "c": 1741.0, "d": 1741.0, "e": 10.0}
     heavy = [owned(name, 2, ratio=4.0) for name in "bcd"] + [owned("e", 2, ratio=0.01)]
-    assert weights_of(Mode.PRIORITY, *heavy, b=0.4, c=0.3, d=0.2, e=0.1) == {
-        "b": 10444.0,
-        "c": 40.0,
-        "d": 10.0,
-        "e": 10.0,
-    }
+    found = weights_of(Mode.PRIORITY, *heavy, b=0.4, c=0.3, d=0.2, e=0.1)
+    assert found == {"b": 10444.0, "c": 40.0, "d": 10.0, "e": 10.0}
 
 
 def test_shares_become_weights_among_those_who_asked_for_the_same() -> None:
@@ -213,9 +202,7 @@ def test_no_job_gets_more_than_its_owner_asked_for(asked, silent, cpus, mode, is
     others=st.sampled_from((None, 0.1)),
     later=st.lists(st.integers(1, 200), max_size=4),
 )
-def test_weights_keep_the_order_of_owners(
-    asked, cpus, mode, is_mild, is_even, others, later
-) -> None:
+def test_weights_keep_owners_in_order(asked, cpus, mode, is_mild, is_even, others, later) -> None:
     """Also while one has waited for too long, and where nothing is known of some."""
     jobs = [job(str(at), threads) for at, (_, threads, _, _) in enumerate(asked)]
     for one, (weight, _, _, _) in zip(jobs, asked, strict=True):

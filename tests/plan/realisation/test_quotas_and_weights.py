@@ -13,11 +13,8 @@ from dltools.plan.realisation.queue_positions import Queue, QueuePosition
 
 def test_a_share_becomes_a_quota_and_a_share_of_1_none() -> None:
     found = host(job("a"), job("b"), job("c"), shares={"a": 0.25, "b": 1.0, "c": 0.001})
-    assert settings_of(Mode.QUOTA, found) == {
-        "a": {"cpus": 0.5},
-        "b": {"cpus": None},
-        "c": {"cpus": 0.01},
-    }
+    settings = settings_of(Mode.QUOTA, found)
+    assert settings == {"a": {"cpus": 0.5}, "b": {"cpus": None}, "c": {"cpus": 0.01}}
     assert "sum to 2.51 of 2 CPUs" in realised(ModeChoice(Mode.QUOTA, ""), found).note
 
 

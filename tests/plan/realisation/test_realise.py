@@ -23,8 +23,7 @@ def test_unlimited_jobs_take_turns_with_the_first_and_converged_jobs_stand_behin
     assert settings_of(Mode.QUOTA, found)["new"] == {"cpus": None}
     assert settings_of(Mode.WEIGHT, found)["new"] == {"weight": 1024}
     # The mean share of turns.
-    turn = pytest.approx(8, abs=1e-3)
-    assert settings_of(Mode.ROTATE, found)["new"]["turn_s"] == turn
+    assert settings_of(Mode.ROTATE, found)["new"]["turn_s"] == pytest.approx(8, abs=1e-3)
 
 
 @pytest.mark.parametrize(
@@ -67,9 +66,7 @@ def test_an_idle_job_holds_no_place(mode) -> None:
     jobs = [job(name, 2) for name in ("a", "b", "c")]
     asleep = jobs[0]
     asleep.use.cpu, asleep.use.samples = CpuDemand(quiet_since=0), [(9_000_000, 1.0)]
-    found = realised(
-        ModeChoice(mode, ""), host(*jobs, cpus=2.0, shares=dict.fromkeys("abc", 1 / 3))
-    )
+    found = realised(ModeChoice(mode, ""), host(*jobs, shares=dict.fromkeys("abc", 1 / 3)))
     assert found.settings.get("a") == {"weight": 1024}
     assert found.notes["a"] == "uses next to no CPU: holds no place"
     others = [found.settings[name] for name in ("b", "c")]

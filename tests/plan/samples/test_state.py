@@ -51,9 +51,7 @@ def test_everything_in_a_state_has_a_name(name) -> None:
             for series in container["progress"]["metrics"].values():
                 series.pop("curve", None)  # a fit's voters: lists of numbers
     for found in lists(saved):
-        kinds = {
-            type(value) for value in found if value not in (None, "NaN", "Infinity", "-Infinity")
-        }
+        kinds = {type(one) for one in found if one not in (None, "NaN", "Infinity", "-Infinity")}
         assert len(kinds) <= 1 or kinds == {int, float}, found
 
 

@@ -139,9 +139,7 @@ def test_a_metric_that_has_never_been_finite_judges_nobody() -> None:
 def wave(base: float, rise: float, many: int = 3) -> list[tuple[float, float]]:
     """Values that go up and down by 1 about a line, `many` in each of the two intervals."""
     step = 10.0 / many
-    return [
-        ((number + 0.5) * step, base + rise * number + (-1) ** number) for number in range(2 * many)
-    ]
+    return [((k + 0.5) * step, base + rise * k + (-1) ** k) for k in range(2 * many)]
 
 
 @pytest.mark.parametrize("names", [("loss_d", "loss_g"), ("d_loss", "g_loss"),

@@ -90,10 +90,8 @@ def _predict(
     seen: list[float], now: int, target: float, end: int, sign: int
 ) -> Iterator[tuple[str, tuple[float, float]]]:
     half = max(2, (now + 1) // 5)
-    a, b = (
-        statistics.median(seen[-half:][: half // 2]),
-        statistics.median(seen[-half:][half // 2 :]),
-    )
+    last = seen[-half:]
+    a, b = statistics.median(last[: half // 2]), statistics.median(last[half // 2 :])
     slope = (b - a) / (half / 2)
     reached = slope * (target - b) > 0
     yield "slope", (now + (target - b) / slope if reached else math.inf, b + slope * (end - now))
