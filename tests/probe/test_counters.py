@@ -3,7 +3,6 @@
 import math
 
 import pytest
-from helpers.scripted_engine import ScriptedEngine
 
 from dltools.engine.cgroup import Cgroup
 from dltools.engine.distributed import Membership
@@ -25,12 +24,11 @@ from dltools.probe.inventory import Inventory
     ],
 )
 def test_openmp_is_in_the_row_or_a_gap_says_why_not(
-    found, is_readable, threads, gap, tmp_path, monkeypatch
+    engine, found, is_readable, threads, gap, tmp_path, monkeypatch
 ) -> None:
     (tmp_path / "pids.current").write_text(f"{threads}\n")
     processes = Processes(found, is_readable=is_readable)
     monkeypatch.setattr(container_watch, "search", lambda _pids, **_: processes)
-    engine = ScriptedEngine()
     inventory = Inventory(engine, {})
     id_ = engine.start("job")
     inventory.refresh()
@@ -49,8 +47,8 @@ def test_openmp_is_in_the_row_or_a_gap_says_why_not(
         (Capabilities(frozenset(), pauses=False), "cpus+cpu_weight+cpuset+pause"),
     ],
 )
-def test_rows_say_what_the_engine_cannot_do(can, cannot) -> None:
-    engine = ScriptedEngine(capabilities=can)
+def test_rows_say_what_the_engine_cannot_do(engine, can, cannot) -> None:
+    engine.capabilities = can
     engine.start("job")
     inventory = Inventory(engine, {})
     inventory.refresh()
@@ -59,11 +57,10 @@ def test_rows_say_what_the_engine_cannot_do(can, cannot) -> None:
     assert host_row["cannot"] == ("+".join(can.missing()) or None)
 
 
-def test_rows_name_the_job(tmp_path, monkeypatch) -> None:
+def test_rows_name_the_job(engine, tmp_path, monkeypatch) -> None:
     monkeypatch.setattr(
         container_watch, "search", lambda _pids, **_: Processes(membership=Membership("", 2))
     )
-    engine = ScriptedEngine()
     inventory = Inventory(engine, {})
     task = {"com.docker.swarm.task.id": "t", "com.docker.swarm.service.name": "trainer"}
     for name, labels in (("a", task), ("b", {"dltools.job": "run 7"}), ("c", {})):
@@ -77,11 +74,10 @@ def test_rows_name_the_job(tmp_path, monkeypatch) -> None:
 
 
 @pytest.mark.parametrize("is_followed", [True, False])
-def test_only_a_stream_spreads_its_searches(is_followed, monkeypatch) -> None:
+def test_only_a_stream_spreads_its_searches(engine, is_followed, monkeypatch) -> None:
     """A single run has no later sample."""
     budgets: list[float] = []
     monkeypatch.setattr(counters, "search_due", lambda _due, budget_s: budgets.append(budget_s))
-    engine = ScriptedEngine()
     engine.start("job")
     inventory = Inventory(engine, {}, is_followed=is_followed)
     inventory.refresh()
@@ -90,8 +86,7 @@ def test_only_a_stream_spreads_its_searches(is_followed, monkeypatch) -> None:
     assert 0 < budget_s < 1 if is_followed else budget_s == math.inf
 
 
-def test_rows_of_gpus_name_the_containers_that_run() -> None:
-    engine = ScriptedEngine()
+def test_rows_of_gpus_name_the_containers_that_run(engine) -> None:
     inventory = Inventory(engine, {})
     id_ = engine.start("job")
     inventory.refresh()

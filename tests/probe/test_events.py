@@ -6,7 +6,7 @@ import time
 from typing import Any
 
 import pytest
-from helpers.scripted_engine import BEGUN, ScriptedEngine, event
+from helpers.scripted_engine import BEGUN, event
 
 from dltools.engine.docker.answers import event_of
 from dltools.errors import UnavailableError
@@ -90,8 +90,7 @@ def wait_for(told: list[tuple[str, str]], count: int) -> None:
     time.sleep(0.02)  # the row is put after the listener was told
 
 
-def test_past_events_of_selected_containers_are_given() -> None:
-    engine = ScriptedEngine()
+def test_past_events_of_selected_containers_are_given(engine) -> None:
     engine.past = [event("start", "c1", "job"), event("start", "c2", "other")]
     engine.past.append(event("exec_start", "c1", "job"))
     found, told = stream(engine, names=[re.compile("job")])
@@ -99,8 +98,7 @@ def test_past_events_of_selected_containers_are_given() -> None:
     assert told == []
 
 
-def test_events_are_given_once_and_all_are_told() -> None:
-    engine = ScriptedEngine()
+def test_events_are_given_once_and_all_are_told(engine) -> None:
     found, told = stream(engine, labels=["team"])
     found.follow(0.0)
     engine.raw_events.put(event("start", "c1", "job", team="red"))
@@ -109,11 +107,9 @@ def test_events_are_given_once_and_all_are_told() -> None:
     assert [row["container_id"] for row in found.take()] == ["c1"]
     assert found.take() == []
     assert told == [("start", "c1"), ("start", "c2")]
-    engine.raw_events.put(None)
 
 
-def test_a_start_or_an_exit_of_a_selected_container_ends_the_wait() -> None:
-    engine = ScriptedEngine()
+def test_a_start_or_an_exit_of_a_selected_container_ends_the_wait(engine) -> None:
     changed = threading.Event()
     found, told = stream(engine, labels=["team"], changed=changed)
     found.follow(0.0)
@@ -126,22 +122,16 @@ def test_a_start_or_an_exit_of_a_selected_container_ends_the_wait() -> None:
     wait_for(told, 4)
     assert await_change(changed, 60.0)
     assert not await_change(changed, 0.0)
-    engine.raw_events.put(None)
 
 
-def _resumed(
-    end: Exception | None, message: str
-) -> tuple[ScriptedEngine, EventStream, list[tuple[str, str]], list[dict[str, Any]]]:
-    """Return a stream that goes on after an end that followed a start, and the rows up to there."""
-    engine = ScriptedEngine()
+def _ended(engine: Any, end: Exception | None, message: str) -> tuple[Any, ...]:
+    """A stream after an end that followed a start, whom it told, and the rows up to there."""
     found, told = stream(engine)
     found.follow(0.0)
     engine.raw_events.put(event("start", "c1", "job"))
     engine.raw_events.put(end)
     wait_for(told, 1)
-    rows = _take_until_it_ends(found, message)
-    found.resume()
-    return engine, found, told, rows
+    return found, told, _take_until_it_ends(found, message)
 
 
 @pytest.mark.parametrize(
@@ -152,16 +142,17 @@ def _resumed(
         (ValueError("no JSON"), "lost the Docker engine: no JSON"),
     ],
 )
-def test_events_before_the_end_of_a_stream_come_after_it(end, message) -> None:
-    engine, found, told, rows = _resumed(end, message)
+def test_events_before_the_end_of_a_stream_come_after_it(engine, end, message) -> None:
+    found, told, rows = _ended(engine, end, message)
+    found.resume()
     engine.raw_events.put(event("die", "c1", "job"))
     wait_for(told, 2)
     assert [row["event"] for row in rows + found.take()] == ["start", "exit"]
-    engine.raw_events.put(None)
 
 
-def test_events_that_came_while_the_engine_was_not_heard_are_given_once() -> None:
-    engine, found, told, rows = _resumed(None, "closed")
+def test_events_that_came_while_the_engine_was_not_heard_are_given_once(engine) -> None:
+    found, told, rows = _ended(engine, None, "closed")
+    found.resume()
     engine.raw_events.put(event("start", "c1", "job"))  # the engine gives it again
     engine.raw_events.put(event("die", "c1", "job"))
     engine.raw_events.put(event("start", "c2", "other"))
@@ -169,17 +160,10 @@ def test_events_that_came_while_the_engine_was_not_heard_are_given_once() -> Non
     rows += found.take()
     given = [(row["container_id"], row["event"]) for row in rows]
     assert given == [("c1", "start"), ("c1", "exit"), ("c2", "start")]
-    engine.raw_events.put(None)
 
 
-def test_events_are_asked_for_from_the_last_one_on(monkeypatch) -> None:
-    engine = ScriptedEngine()
-    found, told = stream(engine)
-    found.follow(0.0)
-    engine.raw_events.put(event("start", "c1", "job"))
-    engine.raw_events.put(None)
-    wait_for(told, 1)
-    _take_until_it_ends(found, "closed")
+def test_events_are_asked_for_from_the_last_one_on(engine, monkeypatch) -> None:
+    found, *_ = _ended(engine, None, "closed")
     asked: list[float] = []
     monkeypatch.setattr(engine, "events", lambda since: asked.append(since) or iter(()))
     found.resume()

@@ -11,26 +11,25 @@ from dltools.probe.inventory import Inventory
 
 
 def inventory(engine: Any, **options: Any) -> Inventory:
-    return Inventory(engine, {}, **options)
-
-
-def followed() -> tuple[ScriptedEngine, str, Inventory]:
-    """An engine that is followed, its one container, and what is known of it."""
-    engine = ScriptedEngine()
-    id_ = engine.start("job")
-    found = inventory(engine, is_followed=True)
+    """What is known of the containers of an engine that has been asked once."""
+    found = Inventory(engine, {}, **options)
     found.refresh()
-    return engine, id_, found
+    return found
+
+
+@pytest.fixture
+def followed(engine: ScriptedEngine) -> tuple[str, Inventory]:
+    """The one container of an engine that is followed, and what is known of it."""
+    id_ = engine.start("job")
+    return id_, inventory(engine, is_followed=True)
 
 
 def names(found: Inventory) -> list[str]:
     return [watched.container.name for watched in found.running.values()]
 
 
-def test_containers_come_and_go() -> None:
-    engine = ScriptedEngine()
+def test_containers_come_and_go(engine) -> None:
     found = inventory(engine)
-    found.refresh()
     assert names(found) == []
     one, _ = engine.start("one"), engine.start("two")
     found.refresh()
@@ -44,9 +43,9 @@ def test_containers_come_and_go() -> None:
 
 @pytest.mark.parametrize("is_local", [True, False])
 def test_a_container_that_vanishes_between_list_and_inspection_is_left_out(
-    is_local, monkeypatch
+    engine, is_local, monkeypatch
 ) -> None:
-    engine = ScriptedEngine(is_local=is_local)
+    engine.is_local = is_local
     gone, _ = engine.start("gone"), engine.start("here")
     inspect = engine.inspect
 
@@ -57,15 +56,12 @@ def test_a_container_that_vanishes_between_list_and_inspection_is_left_out(
 
     monkeypatch.setattr(engine, "inspect", vanish)
     found = inventory(engine)
-    found.refresh()
     assert names(found) == ["here"]
 
 
-def test_a_renamed_and_paused_container_is_not_inspected_again(monkeypatch) -> None:
-    engine = ScriptedEngine()
+def test_a_renamed_and_paused_container_is_not_inspected_again(engine, monkeypatch) -> None:
     id_ = engine.start("old")
     found = inventory(engine)
-    found.refresh()
     monkeypatch.setattr(engine, "inspect", lambda _: pytest.fail("inspected again"))
     monkeypatch.setattr(engine, "containers", lambda *_: [Listed(id_, "new", "paused")])
     found.refresh()
@@ -73,8 +69,8 @@ def test_a_renamed_and_paused_container_is_not_inspected_again(monkeypatch) -> N
     assert (container.name, container.state, container.id) == ("new", "paused", id_)
 
 
-def test_a_container_that_starts_again_keeps_its_sources() -> None:
-    engine, id_, found = followed()
+def test_a_container_that_starts_again_keeps_its_sources(engine, followed) -> None:
+    id_, found = followed
     sources = found.running[id_].sources
     engine.start("job", at=60)  # so quickly that no list was without it
     found.note_event("start", id_)
@@ -92,8 +88,8 @@ def test_a_container_that_starts_again_keeps_its_sources() -> None:
     assert len(list(found.all)) == 1
 
 
-def test_a_removed_container_is_forgotten() -> None:
-    engine, id_, found = followed()
+def test_a_removed_container_is_forgotten(engine, followed) -> None:
+    id_, found = followed
     (source,) = found.running[id_].sources.all
     source.read(0.0, 0.0)
     engine.stop(id_)
@@ -103,10 +99,9 @@ def test_a_removed_container_is_forgotten() -> None:
     assert engine.flows[id_].ended
 
 
-def test_a_followed_engine_is_asked_only_after_an_event() -> None:
-    engine = ScriptedEngine()
+def test_a_followed_engine_is_asked_only_after_an_event(engine) -> None:
     found = inventory(engine, is_followed=True)
-    for _ in range(3):
+    for _ in range(2):
         found.refresh()
     assert engine.lists == 1
     for told in ("exec_create: ls", "exec_start: ls", "health_status: healthy", "top"):
@@ -118,8 +113,10 @@ def test_a_followed_engine_is_asked_only_after_an_event() -> None:
     assert engine.lists == 2
 
 
-def test_a_container_that_has_exited_is_gone_although_the_engine_still_lists_it() -> None:
-    engine, id_, found = followed()
+def test_a_container_that_has_exited_is_gone_although_the_engine_still_lists_it(
+    engine, followed
+) -> None:
+    id_, found = followed
     found.note_event("exit", id_)
     found.refresh()
     assert names(found) == []
@@ -129,8 +126,8 @@ def test_a_container_that_has_exited_is_gone_although_the_engine_still_lists_it(
     assert names(found) == ["job"]
 
 
-def test_a_start_is_not_forgotten_while_the_engine_is_away() -> None:
-    engine, id_, found = followed()
+def test_a_start_is_not_forgotten_while_the_engine_is_away(engine, followed) -> None:
+    id_, found = followed
     engine.start("job", at=60)
     found.note_event("start", id_)
     engine.is_away = True
@@ -142,11 +139,9 @@ def test_a_start_is_not_forgotten_while_the_engine_is_away() -> None:
     assert found.running[id_].container.started == engine.known[id_].started
 
 
-def test_what_cannot_be_measured_is_told() -> None:
-    engine = ScriptedEngine()
+def test_what_cannot_be_measured_is_told(engine) -> None:
     id_ = engine.start("job", {"dltools.metrik": "loss", "dltools.pattern": "("})
     found = inventory(engine)
-    found.refresh()
     gaps = found.running[id_].gaps
     assert gaps is not None
     counters, label, pattern = gaps.split("; ", 2)

@@ -35,8 +35,7 @@ def kinds(rows: list[dict[str, Any]]) -> list[str]:
     return [row["kind"] for row in rows]
 
 
-def test_a_sample_has_progress_events_the_host_and_its_containers() -> None:
-    engine = ScriptedEngine()
+def test_a_sample_has_progress_events_the_host_and_its_containers(engine) -> None:
     id_ = engine.start("job")
     engine.log(id_, 1, "loss: 0.5")
     engine.past = [event("start", id_, "job")]
@@ -49,8 +48,7 @@ def test_a_sample_has_progress_events_the_host_and_its_containers() -> None:
     assert {row["host"] for row in rows} == {"host"}
 
 
-def test_counters_alone_have_no_progress() -> None:
-    engine = ScriptedEngine()
+def test_counters_alone_have_no_progress(engine) -> None:
     engine.log(engine.start("job"), 1, "loss: 0.5")
     found = sampler(engine)
     assert kinds(found.counters()) == ["node", "container"]
@@ -58,8 +56,8 @@ def test_counters_alone_have_no_progress() -> None:
 
 
 @pytest.mark.parametrize("is_local", [True, False])
-def test_a_stream_gives_each_point_once_over_stop_and_start(is_local) -> None:
-    engine = ScriptedEngine(is_local=is_local)
+def test_a_stream_gives_each_point_once_over_stop_and_start(engine, is_local) -> None:
+    engine.is_local = is_local
     id_ = engine.start("job")
     engine.log(id_, 1, "step 1 loss: 0.5")
     found = sampler(engine)
@@ -79,12 +77,13 @@ def test_a_stream_gives_each_point_once_over_stop_and_start(is_local) -> None:
     engine.log(id_, 62, "step 5 loss: 0.1")
     given += values(found.sample())
     assert [value for _, value in given] == [0.5, 0.4, 0.3, 0.2, 0.1]
-    engine.raw_events.put(None)
 
 
 @pytest.mark.parametrize("is_local", [True, False])
-def test_a_log_that_cannot_be_read_is_a_gap_and_read_soon_after(is_local, monkeypatch) -> None:
-    engine = ScriptedEngine(is_local=is_local)
+def test_a_log_that_cannot_be_read_is_a_gap_and_read_soon_after(
+    engine, is_local, monkeypatch
+) -> None:
+    engine.is_local = is_local
     one, found = engine.start("one"), followed(engine)
     engine.log(one, 1, "loss: 0.5")
     two = engine.start("two")
@@ -105,12 +104,10 @@ def test_a_log_that_cannot_be_read_is_a_gap_and_read_soon_after(is_local, monkey
     while "logs: " in str(rows):  # the log rests for ten times as long as it took to fail
         rows = found.sample()
     assert values(rows) == [("loss", 0.4)]
-    engine.raw_events.put(None)
 
 
-def test_an_event_stream_that_is_cut_is_gone_on_with() -> None:
+def test_an_event_stream_that_is_cut_is_gone_on_with(engine) -> None:
     """As by a proxy that ends what was silent for ten minutes."""
-    engine = ScriptedEngine()
     engine.start("one")
     found = followed(engine)
     engine.raw_events.put(None)
@@ -122,14 +119,12 @@ def test_an_event_stream_that_is_cut_is_gone_on_with() -> None:
     rows = found.sample()
     assert {row["container_name"] for row in rows if row["kind"] == "container"} == {"one", "two"}
     assert not [row for row in rows if "events" in str(row.get("gap"))]
-    engine.raw_events.put(None)
 
 
 @pytest.mark.parametrize("fault", [RefusedError("timeout"), UnavailableError("cut off")])
 def test_a_container_that_cannot_be_described_is_a_gap_and_asked_for_again(
-    fault, monkeypatch
+    engine, fault, monkeypatch
 ) -> None:
-    engine = ScriptedEngine()
     one, two = engine.start("one"), engine.start("two")
     found, inspect = sampler(engine), engine.inspect
     found.follow()
@@ -152,11 +147,9 @@ def test_a_container_that_cannot_be_described_is_a_gap_and_asked_for_again(
         rows = found.sample()
     assert values(rows) == [("loss", 0.4)]
     assert "engine: " not in str(rows)
-    engine.raw_events.put(None)
 
 
-def test_a_source_that_breaks_is_a_gap_of_its_container(monkeypatch) -> None:
-    engine = ScriptedEngine()
+def test_a_source_that_breaks_is_a_gap_of_its_container(engine, monkeypatch) -> None:
     one, two = engine.start("one"), engine.start("two")
     engine.log(one, 1, "loss: 0.5")
     engine.log(two, 1, "loss: 0.4")
@@ -200,8 +193,7 @@ def sampled_after(found: Sampler) -> list[dict[str, Any]]:
     return rows
 
 
-def test_an_exit_that_no_event_has_told_is_in_the_next_sample() -> None:
-    engine = ScriptedEngine()
+def test_an_exit_that_no_event_has_told_is_in_the_next_sample(engine) -> None:
     gone, ended, stays = (engine.start(name) for name in ("gone", "ended", "stays"))
     found = sampled_before_the_engine_goes(engine)
     engine.stop(gone)
@@ -212,12 +204,10 @@ def test_an_exit_that_no_event_has_told_is_in_the_next_sample() -> None:
     (row,) = (row for row in rows if row.get("container_name") == "ended")
     assert row["time"] == BEGUN + timedelta(seconds=30)
     assert stays in {row.get("container_id") for row in rows}
-    engine.raw_events.put(None)
 
 
-def test_an_exit_is_not_missed_where_only_the_start_was_told() -> None:
+def test_an_exit_is_not_missed_where_only_the_start_was_told(engine) -> None:
     """The engine went away before a sample could find the container."""
-    engine = ScriptedEngine()
     found = followed(engine)
     id_ = engine.start("short")
     engine.raw_events.put(event("start", id_, "short"))
@@ -228,22 +218,18 @@ def test_an_exit_is_not_missed_where_only_the_start_was_told() -> None:
     rows = sampled_after(found)
     told = [row["event"] for row in rows if row.get("container_name") == "short"]
     assert told == ["start", "exit"]
-    engine.raw_events.put(None)
 
 
-def test_a_restart_that_no_event_has_told_is_an_exit() -> None:
-    engine = ScriptedEngine()
+def test_a_restart_that_no_event_has_told_is_an_exit(engine) -> None:
     engine.start("job")
     found = sampled_before_the_engine_goes(engine)
     engine.start("job", at=60)
     found.resume()
     assert exits(sampled_after(found)) == [("job", None)]
-    engine.raw_events.put(None)
 
 
 @pytest.mark.parametrize("is_late", [True, False])
-def test_an_exit_that_an_event_tells_is_given_once(is_late) -> None:
-    engine = ScriptedEngine()
+def test_an_exit_that_an_event_tells_is_given_once(engine, is_late) -> None:
     id_ = engine.start("job", at=-60)
     found = sampled_before_the_engine_goes(engine)
     engine.end(id_, second=0, code=3)
@@ -253,14 +239,11 @@ def test_an_exit_that_an_event_tells_is_given_once(is_late) -> None:
     rows += sampled_after(found)
     time.sleep(0.1)
     assert exits(rows + found.sample()) == [("job", 3)]
-    engine.raw_events.put(None)
 
 
-def test_a_renamed_container_reports_under_its_new_name() -> None:
-    engine = ScriptedEngine()
+def test_a_renamed_container_reports_under_its_new_name(engine) -> None:
     id_, found = engine.start("old"), followed(engine)
     engine.rename(id_, "new")
     engine.log(id_, 1, "loss: 0.5")
     found.resume()
     assert {row.get("container_name") for row in found.sample()} == {"new", None}
-    engine.raw_events.put(None)
