@@ -51,34 +51,15 @@ def test_lines_that_take_too_long_are_skipped_and_counted(extractor, monkeypatch
 
 
 class Endless(Logged):
-    """An engine whose container logs without end."""
+    """An engine whose container has logged without end."""
 
-    def __init__(self) -> None:
-        self.pieces, self.followed, self.flow = 0, [], Full()
+    pieces = 0
 
     def logs(self, container: Container, since: float) -> Iterator[list[bytes]]:
         del container, since
         while True:
             self.pieces += 1
             yield PIECE
-
-    def follow(self, container: Container, since: float, *, is_new_only: bool = False) -> Full:
-        del container, since
-        self.followed.append(is_new_only)
-        return self.flow
-
-
-class Full:
-    """A stream with as much as is kept in memory."""
-
-    ended, fault = False, ""
-    is_behind = True
-
-    def take(self) -> list[bytes]:
-        return [b"2026-01-31T12:00:05Z loss: 0.5\n", b"2026-01-31T12:00:05Z cut o"]
-
-    def close(self) -> None:
-        pass
 
 
 CONTAINER = container()
@@ -91,16 +72,6 @@ def test_of_a_log_without_end_the_first_part_is_read(monkeypatch) -> None:
     assert {found.point.value for found in source.read(0.0, 0.0)} == {0}
     assert engine.pieces == 8
     assert source.gap == "logs: more than 8 MiB: see --since"
-
-
-def test_a_stream_that_outruns_its_reader_goes_on_from_now() -> None:
-    engine: Any = Endless()
-    source = LogSource(engine, CONTAINER, Pattern(r"loss: (?P<loss>\S+)"), is_followed=True)
-    engine.logs = lambda *_: iter([LINES])
-    assert len(source.read(0.0, 0.0)) == 3
-    assert [found.point.value for found in source.read(0.0, 0.0)] == [0.5]
-    assert source.gap == "logs: more than 8 MiB between two samples: lines skipped"
-    assert engine.followed == [False, True]
 
 
 class Stumbling(Logged):
@@ -138,6 +109,17 @@ def stumbling(fault: Exception | None = None, *, is_followed: bool = True) -> tu
 
 def values(source: LogSource, now: float) -> list[float]:
     return [found.point.value for found in source.read(now, 0.0)]
+
+
+def test_a_stream_that_outruns_its_reader_goes_on_from_now() -> None:
+    engine, source = stumbling()
+    engine.first = LINES
+    assert values(source, 0.0) == [0, 1, 2]
+    engine.flows[0].came = [b"2026-01-31T12:00:05Z loss: 0.5\n", b"2026-01-31T12:00:05Z cut o"]
+    engine.flows[0].is_behind = True
+    assert values(source, 0.0) == [0.5]
+    assert source.gap == "logs: more than 8 MiB between two samples: lines skipped"
+    assert [is_new_only for _, is_new_only in engine.asked] == [False, True]
 
 
 @pytest.mark.parametrize("fault", [RefusedError("Error grabbing logs"), UnavailableError("reset")])

@@ -12,18 +12,32 @@ import pytest
 from dltools.probe.endpoints import scraper
 from dltools.probe.endpoints.scraper import EndpointSource
 
+Handler = http.server.BaseHTTPRequestHandler
 TEXT = "ts_inference_requests_total {n}\nts_inference_latency_microseconds {us}\n"
+
+
+def answering(body: bytes, size: int | None = None) -> Callable[[Handler], None]:
+    """An answer with a body; it names a size if one is given."""
+
+    def answer(handler: Handler) -> None:
+        handler.send_response(200)
+        if size is not None:
+            handler.send_header("Content-Length", str(size))
+        handler.end_headers()
+        handler.wfile.write(body)
+
+    return answer
 
 
 class Server:
     """A local HTTP server; `answer` is what it does with a request."""
 
     def __init__(self) -> None:
-        self.answer: Callable[[http.server.BaseHTTPRequestHandler], None] = self.metrics
+        self.answer: Callable[[Handler], None] = self.metrics
         self.requests = 0
         server = self
 
-        class Handler(http.server.BaseHTTPRequestHandler):
+        class Answers(Handler):
             def do_GET(self) -> None:
                 server.requests += 1
                 with suppress(OSError):
@@ -32,17 +46,15 @@ class Server:
             def log_message(self, *_: Any) -> None:
                 pass
 
-        self._http = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self._http = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Answers)
         self._http.daemon_threads = True
         self._http.block_on_close = False
         threading.Thread(target=self._http.serve_forever, args=(0.05,), daemon=True).start()
         self.url = f"http://127.0.0.1:{self._http.server_address[1]}/metrics"
 
-    def metrics(self, handler: http.server.BaseHTTPRequestHandler) -> None:
+    def metrics(self, handler: Handler) -> None:
         body = TEXT.format(n=self.requests * 10, us=self.requests * 200_000).encode()
-        handler.send_response(200)
-        handler.end_headers()
-        handler.wfile.write(body)
+        answering(body)(handler)
 
     def stop(self) -> None:
         self._http.shutdown()
@@ -70,11 +82,11 @@ def test_the_second_scrape_gives_a_window(server) -> None:
     assert source.gap is None
 
 
-def slow(handler: http.server.BaseHTTPRequestHandler) -> None:
+def slow(handler: Handler) -> None:
     time.sleep(600)
 
 
-def endless(handler: http.server.BaseHTTPRequestHandler) -> None:
+def endless(handler: Handler) -> None:
     handler.send_response(200)
     handler.end_headers()
     while True:
@@ -82,65 +94,53 @@ def endless(handler: http.server.BaseHTTPRequestHandler) -> None:
         time.sleep(0.01)
 
 
-def huge(handler: http.server.BaseHTTPRequestHandler) -> None:
-    handler.send_response(200)
-    handler.end_headers()
-    for _ in range(200):
-        handler.wfile.write(b"x" * 65536)
-
-
-def redirecting(handler: http.server.BaseHTTPRequestHandler) -> None:
+def redirecting(handler: Handler) -> None:
     handler.send_response(302)
     handler.send_header("Location", "http://127.0.0.1:1/")
     handler.end_headers()
 
 
-def dying(handler: http.server.BaseHTTPRequestHandler) -> None:
+def dying(handler: Handler) -> None:
     handler.connection.close()
 
 
-def garbage(handler: http.server.BaseHTTPRequestHandler) -> None:
+def garbage(handler: Handler) -> None:
     handler.wfile.write(b"not http at all\r\n\r\n")
 
 
-def page(handler: http.server.BaseHTTPRequestHandler) -> None:
-    handler.send_response(200)
-    handler.end_headers()
-    handler.wfile.write(b"<html>hello</html>")
+def dripping(handler: Handler) -> None:
+    for byte in b"HTTP/1.0 200 OK\r\n" + b"X: y\r\n" * 1000:
+        handler.wfile.write(bytes([byte]))
+        time.sleep(0.1)
 
 
-@pytest.mark.parametrize("answer", [slow, endless, huge, redirecting, dying, garbage, page])
+BAD: dict[str, tuple[Callable[[Handler], None], str]] = {
+    "slow": (slow, ""),
+    "endless": (endless, ""),
+    "huge": (answering(b"x" * 65536 * 200), ""),
+    "redirecting": (redirecting, ""),
+    "dying": (dying, ""),
+    "garbage": (garbage, ""),
+    "a page": (answering(b"<html>hello</html>"), ""),
+    "dripping headers": (dripping, "timed out"),
+    "cut short": (answering(b"ts_inference_requests_total 12", 5000), "IncompleteRead"),
+    # Metrics that take long to read.
+    "quotes": (answering(b'a{x="' + b'\\"' * 1_900_000 + b'"} 1\n'), ""),
+    "labels": (answering(b"a{" + b",".join(b'x%d="1"' % n for n in range(300_000)) + b"} 1\n"), ""),
+    "lines": (answering(b"a 1\n" * 1_000_000), ""),
+}
+
+
+@pytest.mark.parametrize(("answer", "reason"), BAD.values(), ids=BAD)
 @pytest.mark.slow
-def test_a_bad_server_is_a_gap_and_never_waited_for(server, answer) -> None:
-    server.answer = answer
-    source = EndpointSource([server.url], wanted=True)
-    assert source.read(0) == []  # the slow one would answer in ten minutes, the endless one never
-    assert (source.gap or "").startswith(f"endpoint {server.url}: ")
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        b'a{x="' + b'\\"' * 1_900_000 + b'"} 1\n',
-        b"a{" + b",".join(b'x%d="1"' % number for number in range(300_000)) + b"} 1\n",
-        b"a 1\n" * 1_000_000,
-    ],
-    ids=["quotes", "labels", "lines"],
-)
-@pytest.mark.slow
-def test_metrics_that_take_long_to_read_hold_up_no_sample(server, text) -> None:
-    def answer(handler: http.server.BaseHTTPRequestHandler) -> None:
-        handler.send_response(200)
-        handler.send_header("Content-Length", str(len(text)))
-        handler.end_headers()
-        handler.wfile.write(text)
-
+def test_a_bad_server_is_a_gap_and_holds_up_no_sample(server, answer, reason) -> None:
     server.answer = answer
     source = EndpointSource([server.url], wanted=True)
     begun = time.thread_time()
-    assert source.read(0) == []
+    assert source.read(0) == []  # the slow one would answer in ten minutes, the endless one never
     assert time.thread_time() - begun < 3.0
     assert (source.gap or "").startswith(f"endpoint {server.url}: ")
+    assert reason in (source.gap or "")
 
 
 def test_one_that_fails_is_not_tried_again_for_a_minute(server) -> None:
@@ -161,36 +161,12 @@ def test_ports_that_are_only_guessed_leave_no_gap() -> None:
     assert source.gap is None
 
 
-def dripping(handler: http.server.BaseHTTPRequestHandler) -> None:
-    for byte in b"HTTP/1.0 200 OK\r\n" + b"X: y\r\n" * 1000:
-        handler.wfile.write(bytes([byte]))
-        time.sleep(0.1)
-
-
-def cut(handler: http.server.BaseHTTPRequestHandler) -> None:
-    handler.send_response(200)
-    handler.send_header("Content-Length", "5000")
-    handler.end_headers()
-    handler.wfile.write(b"ts_inference_requests_total 12")
-
-
-@pytest.mark.parametrize(("answer", "reason"), [(dripping, "timed out"), (cut, "IncompleteRead")])
-@pytest.mark.slow
-def test_headers_that_drip_and_answers_cut_short(server, answer, reason) -> None:
-    server.answer = answer
-    source = EndpointSource([server.url], wanted=True)
-    assert source.read(0) == []
-    assert reason in (source.gap or "")
-
-
 def test_a_last_line_that_may_be_cut_is_left_out(server) -> None:
-    def answer(handler: http.server.BaseHTTPRequestHandler) -> None:
-        handler.send_response(200)
-        handler.end_headers()
-        handler.wfile.write(f"nv_inference_pending_request_count {server.requests}\n".encode())
-        handler.wfile.write(b"nv_inference_request_success 5\nnv_inference_request_duration_us 1")
-
-    server.answer = answer
+    text = (
+        "nv_inference_pending_request_count 2\nnv_inference_request_success 5\n"
+        "nv_inference_request_duration_us 1"
+    )
+    server.answer = answering(text.encode())
     source = EndpointSource([server.url], wanted=True)
     source.read(0)
     found = {found.point.metric: found.point.value for found in source.read(5)}

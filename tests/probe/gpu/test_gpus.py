@@ -25,12 +25,18 @@ def owned(pids: Iterable[int]) -> Mapping[int, str]:
 
 
 @pytest.fixture
-def install(monkeypatch: pytest.MonkeyPatch) -> Callable[..., FakeNvml]:
-    def installed(*gpus: Gpu) -> FakeNvml:
-        fake = FakeNvml(list(gpus))
-        monkeypatch.setitem(sys.modules, "pynvml", fake)
-        monkeypatch.setattr(gpu_rows, "driver_present", lambda: True)
-        return fake
+def fake(monkeypatch: pytest.MonkeyPatch) -> FakeNvml:
+    made = FakeNvml([])
+    monkeypatch.setitem(sys.modules, "pynvml", made)
+    monkeypatch.setattr(gpu_rows, "driver_present", lambda: True)
+    return made
+
+
+@pytest.fixture
+def install(fake: FakeNvml) -> Callable[..., Gpus]:
+    def installed(*gpus: Gpu) -> Gpus:
+        fake.gpus.extend(gpus)
+        return Gpus(owned)
 
     return installed
 
@@ -49,8 +55,7 @@ def test_without_a_driver_nvml_is_not_loaded(monkeypatch) -> None:
 
 def test_a_gpu_and_the_container_on_it(install) -> None:
     processes, samples = {100: 1 << 30, 101: 1 << 30}, [(100, SECOND, 30), (101, SECOND, 20)]
-    install(Gpu(b"GPU-1", 40, (80 << 30, 3 << 30), 250_000, 9_000_000, processes, samples))
-    gpus = Gpus(owned)
+    gpus = install(Gpu(b"GPU-1", 40, (80 << 30, 3 << 30), 250_000, 9_000_000, processes, samples))
     rows = by_owner(gpus.sample(0))
     assert gpus.count == 1
     assert rows[None] == {
@@ -73,8 +78,7 @@ def test_two_containers_share_a_gpu(install) -> None:
     processes = {100: 1 << 30, 200: 2 << 30, 7: 5}
     samples = [(100, SECOND, 60), (200, SECOND, 25), (7, SECOND, 5)]
     gpu = Gpu("GPU-1", 90, processes=processes, samples=samples)
-    install(gpu)
-    gpus = Gpus(owned)
+    gpus = install(gpu)
     rows = by_owner(gpus.sample(0))
     assert [rows[key]["gpu_utilization_ratio"] for key in (A, B)] == [0.6, 0.25]
     assert [rows[key]["gpu_memory_used_bytes"] for key in (A, B)] == [1 << 30, 2 << 30]
@@ -85,8 +89,7 @@ def test_two_containers_share_a_gpu(install) -> None:
 
 def test_a_gpu_that_was_idle_for_long_is_measured_again(install) -> None:
     gpu = Gpu("GPU-1", 0, processes={100: 1, 200: 1}, samples=[(100, SECOND, 50)])
-    install(gpu)
-    gpus = Gpus(owned)
+    gpus = install(gpu)
     gpus.sample(0)
     for now in (1, 300):  # NVML says NotFound: nothing ran
         rows = by_owner(gpus.sample(now))
@@ -98,15 +101,14 @@ def test_a_gpu_that_was_idle_for_long_is_measured_again(install) -> None:
 
 def test_old_samples_do_not_count_at_first(install) -> None:
     samples = [(100, SECOND, 100), (100, 9 * SECOND, 20), (200, 9 * SECOND, 30)]
-    install(Gpu("GPU-1", 50, processes={100: 1, 200: 1}, samples=samples))
-    rows = by_owner(Gpus(owned).sample(0))
+    gpus = install(Gpu("GPU-1", 50, processes={100: 1, 200: 1}, samples=samples))
+    rows = by_owner(gpus.sample(0))
     assert [rows[key]["gpu_sm_ratio"] for key in (A, B)] == [0.2, 0.3]
 
 
 def test_rubbish_after_a_death_is_no_measurement(install) -> None:
     gpu = Gpu("GPU-1", 50, processes={100: 1, 200: 1}, samples=[(100, SECOND, 50)])
-    install(gpu)
-    gpus = Gpus(owned)
+    gpus = install(gpu)
     gpus.sample(0)
     gpu.samples = [(100, 2 * SECOND, 4_294_967_295), (0, 2 * SECOND, 5), (200, 1 << 60, 7)]
     rows = by_owner(gpus.sample(1))
@@ -118,8 +120,8 @@ def test_rubbish_after_a_death_is_no_measurement(install) -> None:
 
 @pytest.mark.parametrize(("is_old", "limit", "used"), [(False, 79, 3), (True, 80, 4)])
 def test_memory_that_the_driver_keeps_is_not_used(install, is_old, limit, used) -> None:
-    install(Gpu("GPU-1", memory=(80 << 30, 3 << 30), reserved=1 << 30, is_old=is_old))
-    (row,) = Gpus(owned).sample(0)
+    gpu = Gpu("GPU-1", memory=(80 << 30, 3 << 30), reserved=1 << 30, is_old=is_old)
+    (row,) = install(gpu).sample(0)
     assert row["gpu_memory_limit_bytes"] == limit << 30
     assert row["gpu_memory_used_bytes"] == used << 30
 
@@ -127,8 +129,8 @@ def test_memory_that_the_driver_keeps_is_not_used(install, is_old, limit, used) 
 def test_unified_memory_is_the_host_s(install) -> None:
     """As a GB10 answers: memory is not supported, but for that of each process."""
     unsupported = {"nvmlDeviceGetMemoryInfo": "NOT_SUPPORTED"}
-    install(Gpu("GPU-1", 40, processes={100: 1 << 30, 200: 2 << 30}, faults=unsupported))
-    rows = by_owner(Gpus(owned).sample(0))
+    gpu = Gpu("GPU-1", 40, processes={100: 1 << 30, 200: 2 << 30}, faults=unsupported)
+    rows = by_owner(install(gpu).sample(0))
     total = memory_bytes()["MemTotal"]
     assert {row["gpu_memory_limit_bytes"] for row in rows.values()} == {total}
     assert 0 < rows[None]["gpu_memory_used_bytes"] < total
@@ -138,8 +140,7 @@ def test_unified_memory_is_the_host_s(install) -> None:
 
 @pytest.mark.parametrize("error", ["NO_PERMISSION", "FUNCTION_NOT_FOUND", "TIMEOUT"])
 def test_memory_that_cannot_be_read_is_not_taken_for_unified(install, error) -> None:
-    install(Gpu("GPU-1", faults={"nvmlDeviceGetMemoryInfo": error}))
-    (row,) = Gpus(owned).sample(0)
+    (row,) = install(Gpu("GPU-1", faults={"nvmlDeviceGetMemoryInfo": error})).sample(0)
     assert (row["gpu_memory_limit_bytes"], row["gap"]) == (None, None)
 
 
@@ -147,11 +148,10 @@ OLD, NEW = "nvmlDeviceGetProcessUtilization", "nvmlDeviceGetProcessesUtilization
 
 
 @pytest.mark.parametrize("error", ["NOT_SUPPORTED", "FUNCTION_NOT_FOUND", "INVALID_ARGUMENT"])
-def test_where_the_old_call_fails_the_newer_one_tells(install, error) -> None:
+def test_where_the_old_call_fails_the_newer_one_tells(fake, install, error) -> None:
     samples = [(100, SECOND, 60), (200, SECOND, 25)]
     gpu = Gpu("GPU-1", 85, processes={100: 1, 200: 1}, samples=samples, faults={OLD: error})
-    fake = install(gpu)
-    gpus = Gpus(owned)
+    gpus = install(gpu)
     rows = by_owner(gpus.sample(0))
     assert [rows[key]["gpu_sm_ratio"] for key in (A, B)] == [0.6, 0.25]
     rows = by_owner(gpus.sample(1))  # NotFound: nothing ran
@@ -165,16 +165,15 @@ def test_several_containers_on_one_mig_instance(install) -> None:
     """Each has its memory; nobody's use is known, and none is taken for idle."""
     faults = {"nvmlDeviceGetUtilizationRates": "NOT_SUPPORTED", OLD: "NOT_FOUND"}
     part = Gpu("MIG-1", memory=(10 << 30, 3 << 30), processes={100: 5, 200: 6}, faults=faults)
-    install(Gpu("GPU-1", mig=[part]))
-    rows = by_owner(Gpus(owned).sample(0))
+    rows = by_owner(install(Gpu("GPU-1", mig=[part])).sample(0))
     assert [rows[key]["gpu_memory_used_bytes"] for key in (A, B)] == [5, 6]
     assert [rows[key]["gpu_utilization_ratio"] for key in (A, B)] == [None, None]
     assert {rows[key]["gap"] for key in (A, B)} == {"MIG: utilisation by process not available"}
 
 
 def test_memory_that_nvml_does_not_know(install) -> None:
-    install(Gpu("GPU-1", processes={100: nvml.NOT_AVAILABLE, 200: None}))
-    rows = by_owner(Gpus(owned).sample(0))
+    gpu = Gpu("GPU-1", processes={100: nvml.NOT_AVAILABLE, 200: None})
+    rows = by_owner(install(gpu).sample(0))
     for key in (A, B):
         assert rows[key]["gpu_memory_used_bytes"] is None
         assert "memory by process: not available" in rows[key]["gap"]
@@ -187,8 +186,7 @@ def test_mig_instances_stand_for_themselves(install) -> None:
         None,
         Gpu("MIG-2", memory=(20 << 30, 2 << 30), processes={200: 6}, faults=unsupported),
     ]
-    install(Gpu("GPU-1", mig=parts, power_mw=70_000))
-    rows = Gpus(owned).sample(0)
+    rows = install(Gpu("GPU-1", mig=parts, power_mw=70_000)).sample(0)
     assert [row["gpu_uuid"] for row in rows] == ["MIG-1", "MIG-1", "MIG-2", "MIG-2"]
     whole, of_a = rows[:2]
     assert whole["gpu_memory_limit_bytes"] == 10 << 30
@@ -198,10 +196,9 @@ def test_mig_instances_stand_for_themselves(install) -> None:
     assert of_a["gpu_utilization_ratio"] is None
 
 
-def test_a_lost_gpu_does_not_hide_the_others(install) -> None:
+def test_a_lost_gpu_does_not_hide_the_others(fake, install) -> None:
     lost = Gpu("GPU-1", faults={"nvmlDeviceGetMemoryInfo": "GPU_IS_LOST"})
-    fake = install(lost, Gpu("GPU-2", 10))
-    gpus = Gpus(owned)
+    gpus = install(lost, Gpu("GPU-2", 10))
     first, second = gpus.sample(0)
     assert first == {"kind": "gpu", "gpu_uuid": "GPU-1", "gap": "GPU lost: GPU is lost"}
     assert second["gpu_utilization_ratio"] == 0.1
@@ -214,8 +211,7 @@ def test_a_lost_gpu_does_not_hide_the_others(install) -> None:
     assert first["gpu_utilization_ratio"] == 0.0
 
 
-def test_a_gpu_that_cannot_be_opened_is_counted(install) -> None:
-    fake = install(Gpu("GPU-1"), Gpu("GPU-2"))
+def test_a_gpu_that_cannot_be_opened_is_counted(fake, install) -> None:
     real = fake._DeviceGetHandleByIndex
 
     def handle(index: int) -> Gpu:
@@ -223,17 +219,16 @@ def test_a_gpu_that_cannot_be_opened_is_counted(install) -> None:
             raise fake.NVMLError("GPU_IS_LOST")
         return real(index)
 
-    fake._DeviceGetHandleByIndex = handle  # type: ignore[method-assign]
-    gpus = Gpus(owned)
+    fake._DeviceGetHandleByIndex = handle
+    gpus = install(Gpu("GPU-1"), Gpu("GPU-2"))
     assert [row["gpu_uuid"] for row in gpus.sample(0)] == ["GPU-2"]
     assert (gpus.count, gpus.gap) == (2, "NVML: 1 of 2 GPUs cannot be opened")
 
 
 @pytest.mark.parametrize("error", ["DRIVER_NOT_LOADED", "LIBRARY_NOT_FOUND"])
-def test_nvml_that_does_not_start_is_told_and_tried_again(install, error) -> None:
-    fake = install(Gpu("GPU-1"))
+def test_nvml_that_does_not_start_is_told_and_tried_again(fake, install, error) -> None:
     fake.faults["nvmlInit"] = error
-    gpus = Gpus(owned)
+    gpus = install(Gpu("GPU-1"))
     assert gpus.sample(0) == []
     assert gpus.count is None
     assert (gpus.gap or "").startswith("NVML: ")
@@ -273,12 +268,11 @@ def test_no_series_of_faults_makes_it_fail(series) -> None:
             assert to_table([stamp | row for row in rows]).num_rows == len(rows)
 
 
-def test_eight_gpus_with_forty_processes_each_take_few_calls(install) -> None:
+def test_eight_gpus_with_forty_processes_each_take_few_calls(fake, install) -> None:
     pids = range(100, 140)
     processes, samples = dict.fromkeys(pids, 1), [(pid, SECOND, 2) for pid in pids]
     each = [Gpu(f"GPU-{n}", 50, processes=processes, samples=samples) for n in range(8)]
-    fake = install(*each)
-    gpus = Gpus(owned)
+    gpus = install(*each)
     gpus.sample(0)
     fake.calls.clear()
     assert len(gpus.sample(1)) == 16
@@ -303,12 +297,6 @@ def test_a_process_is_found_in_its_container(text, expected) -> None:
     assert container_of(text) == expected
 
 
-def test_processes_that_have_ended_are_nobodys(tmp_path) -> None:
-    (tmp_path / "proc/5").mkdir(parents=True)
-    (tmp_path / "proc/5/cgroup").write_text(f"0::/docker/{A}\n")
-    assert owners([5, 6], tmp_path) == {5: A}
-
-
 @pytest.fixture
 def real() -> Iterator[Gpus]:
     if not nvml.driver_present():
@@ -331,6 +319,11 @@ def test_a_container_without_an_id_in_its_path_is_found_by_the_path(tmp_path) ->
     assert container_of("3:cpu:/jobs/a/task_0\n", places) == A
     assert container_of("3:cpu:/jobs/a/inner\n", places) == B
     assert container_of("3:cpu:/jobs/ab\n4:pids:/\n", places) is None
-    (tmp_path / "proc/5").mkdir(parents=True)
-    (tmp_path / "proc/5/cgroup").write_text("0::/jobs/a\n")
-    assert owners([5], tmp_path, places) == {5: A}
+
+
+def test_processes_have_owners_and_those_that_have_ended_none(tmp_path) -> None:
+    for pid, path in ((5, "/jobs/a"), (7, f"/docker/{A}")):
+        (tmp_path / f"proc/{pid}").mkdir(parents=True)
+        (tmp_path / f"proc/{pid}/cgroup").write_text(f"0::{path}\n")
+    assert owners([5, 6], tmp_path, {"/jobs/a": B}) == {5: B}
+    assert owners([6, 7], tmp_path) == {7: A}
