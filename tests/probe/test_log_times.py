@@ -21,8 +21,8 @@ def rows(text: str, start: datetime = saved_logs.START) -> list[Row]:
     return list(chain.from_iterable(saved_logs.progress_batches(log, "job", Automatic(), start)))
 
 
-def times(text: str, start: datetime = saved_logs.START) -> list[str]:
-    return [f"{row['time']:%Y-%m-%d %H:%M:%S}" for row in rows(text, start)]
+def times(text: str) -> list[str]:
+    return [f"{row['time']:%Y-%m-%d %H:%M:%S}" for row in rows(text)]
 
 
 @pytest.mark.parametrize(
@@ -62,18 +62,21 @@ def times(text: str, start: datetime = saved_logs.START) -> list[str]:
             ["2026-01-31 12:00:07"],
             id="the stamp of an engine counts before that of the program",
         ),
+        pytest.param(
+            [*(f" 10%|#  | {n}/10 [00:{n:02}<00:09, 1.0it/s, loss={9.5 - n}]" for n in (1, 5, 9)),
+             "2026-04-28 00:00:10 saved", " 10%|#  | 11/10 [00:11<00:09, 1.0it/s, loss=-1.5]"],
+            [f"2026-04-28 00:00:{second:02}" for second in (2, 6, 10, 12)],
+            id="a stamp that comes later holds for the time elapsed before",
+        ),
+        pytest.param(
+            ["[12:00:10] loss = 0.75", "[12:00:20] nothing", "[12:00:30] loss = 0.5"],
+            ["1970-01-01 12:00:10", "1970-01-01 12:00:30"],
+            id="a doubtful point has the time of its own line",
+        ),
     ],
 )  # fmt: skip
 def test_a_point_has_the_time_of_its_stamp(lines, expected) -> None:
     assert times("".join(f"{line}\n" for line in lines)) == expected
-
-
-def test_a_stamp_that_comes_later_holds_for_the_time_elapsed_before() -> None:
-    bars = [f" 10%|#  | {n}/10 [00:{n:02}<00:09, 1.0it/s, loss={9.5 - n}]\n" for n in (1, 5, 9, 11)]
-    text = "".join([*bars[:3], "2026-04-28 00:00:10 saved\n", bars[3]])
-    assert times(text) == [
-        "2026-04-28 00:00:02", "2026-04-28 00:00:06", "2026-04-28 00:00:10", "2026-04-28 00:00:12"
-    ]  # fmt: skip
 
 
 def test_points_without_a_stamp_are_spread_and_keep_their_order() -> None:
@@ -110,11 +113,6 @@ def test_a_run_that_is_appended_goes_on_after_the_one_before() -> None:
     assert [bool(row["gap"]) for row in found] == [False] * 5 + [True] + [False] * 4
 
 
-def test_a_doubtful_point_has_the_time_of_its_own_line() -> None:
-    text = "[12:00:10] loss = 0.75\n[12:00:20] nothing\n[12:00:30] loss = 0.5\n"
-    assert [time[-8:] for time in times(text, START)] == ["12:00:10", "12:00:30"]
-
-
 @given(st.lists(st.tuples(st.booleans(), st.integers(0, 10**6)), max_size=40))
 def test_times_never_go_back(lines) -> None:
     text = "".join(
@@ -125,11 +123,6 @@ def test_times_never_go_back(lines) -> None:
     assert [row["step"] for row in found] == list(range(len(lines)))
     at = [row["time"] for row in found]
     assert at == sorted(at)
-
-
-def stamp(line: str, start: datetime = START) -> str | None:
-    found = Stamps(start).moment(line)
-    return found.isoformat() if found else None
 
 
 @pytest.mark.parametrize(
@@ -171,29 +164,21 @@ def stamp(line: str, start: datetime = START) -> str | None:
         ("2026-01-31 12:00 loss: 1", "2026-01-31T12:00:00+00:00"),
         ("2026.01.31 12:00:00 loss: 1", "2026-01-31T12:00:00+00:00"),
         ("20260131 12:00:00 loss: 1", "2026-01-31T12:00:00+00:00"),
+        ("", None),
+        ("loss: 0.5", None),
+        ("step 1700000000 loss 0.5", None),
+        ("Epoch 12/30 loss 0.5", None),
+        ("2026-13-31 12:00:00 no such month", None),
+        ("5045: 0.872799, 0.996185 avg loss", None),
+        ("eta: 0:14:15  iter: 19", None),
+        ("v2.10.3 1234567", None),
+        ("Foo 21 01:30:37", None),
+        ("x" * 100 + "2026-01-31 12:00:00", None),
     ],
 )
-def test_a_stamp_is_read(line, expected) -> None:
-    assert stamp(line) == expected
-
-
-@pytest.mark.parametrize(
-    "line",
-    [
-        "",
-        "loss: 0.5",
-        "step 1700000000 loss 0.5",
-        "Epoch 12/30 loss 0.5",
-        "2026-13-31 12:00:00 no such month",
-        "5045: 0.872799, 0.996185 avg loss",
-        "eta: 0:14:15  iter: 19",
-        "v2.10.3 1234567",
-        "Foo 21 01:30:37",
-        "x" * 100 + "2026-01-31 12:00:00",
-    ],
-)
-def test_what_is_none_is_none(line) -> None:
-    assert stamp(line) is None
+def test_a_stamp_is_read_and_nothing_else(line, expected) -> None:
+    found = Stamps(START).moment(line)
+    assert (found and found.isoformat()) == expected
 
 
 def test_a_line_that_is_a_little_late_is_not_a_day_on() -> None:

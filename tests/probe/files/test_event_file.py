@@ -68,45 +68,39 @@ def read(data: bytes) -> list[Scalar]:
     return scalars(EventFile().feed(data))
 
 
-def test_scalars_are_read() -> None:
-    data = HEAD + record(event(1.7e9, 5, simple("loss", 0.5) + simple("acc", 0.25)))
-    assert read(data) == [(1.7e9, 5, "loss", 0.5), (1.7e9, 5, "acc", 0.25)]
+def number(kind: int, value: bytes) -> bytes:
+    """An event of a tensor: its type, and the field of its values."""
+    return event(1.0, 1, tensor("x", field(1, kind) + value))
+
+
+HALF, TENTH = struct.pack("<f", 0.5), struct.pack("<d", 0.1)
 
 
 @pytest.mark.parametrize(
-    ("content", "value"),
+    ("logged", "expected"),
     [
-        (field(1, 1) + field(4, struct.pack("<f", 0.5)), 0.5),
-        (field(1, 2) + field(4, struct.pack("<d", 0.1)), 0.1),
-        (field(1, 1) + field(5, struct.pack("<f", 0.5)), 0.5),
-        (field(1, 1) + fixed(5, struct.pack("<f", 0.5)), 0.5),
-        (field(1, 2) + field(6, struct.pack("<d", 0.1)), 0.1),
+        (event(1.7e9, 5, simple("loss", 0.5) + simple("acc", 0.25)),
+         [(1.7e9, 5, "loss", 0.5), (1.7e9, 5, "acc", 0.25)]),
+        (event(-1.0, -5, simple("loss", 1)), [(-1.0, -5, "loss", 1.0)]),
+        # Tensors of one number are scalars, others none.
+        (number(1, field(4, HALF)), [(1.0, 1, "x", 0.5)]),
+        (number(2, field(4, TENTH)), [(1.0, 1, "x", 0.1)]),
+        (number(1, field(5, HALF)), [(1.0, 1, "x", 0.5)]),
+        (number(1, fixed(5, HALF)), [(1.0, 1, "x", 0.5)]),
+        (number(2, field(6, TENTH)), [(1.0, 1, "x", 0.1)]),
+        (number(1, field(5, HALF + HALF)), []),
+        (number(7, field(8, b"a string")), []),
+        (number(1, field(4, b"123")), []),
+        (event(1.0, 1, tensor("x", b"")), []),
     ],
-)
-def test_tensors_of_one_number_are_scalars(content, value) -> None:
-    assert read(record(event(1.0, 1, tensor("x", content)))) == [(1.0, 1, "x", value)]
-
-
-@pytest.mark.parametrize(
-    "content",
-    [
-        field(1, 1) + field(5, struct.pack("<ff", 1, 2)),
-        field(1, 7) + field(8, b"a string"),
-        field(1, 1) + field(4, b"123"),
-        b"",
-    ],
-)
-def test_other_tensors_are_none(content) -> None:
-    assert read(record(event(1.0, 1, tensor("x", content)))) == []
+)  # fmt: skip
+def test_scalars_are_read(logged, expected) -> None:
+    assert read(HEAD + record(logged)) == expected
 
 
 def test_a_diverged_loss_is_data() -> None:
     ((_, _, _, value),) = read(record(event(1.0, 1, simple("loss", math.nan))))
     assert math.isnan(value)
-
-
-def test_negative_steps_and_times_are_as_written() -> None:
-    assert read(record(event(-1.0, -5, simple("loss", 1)))) == [(-1.0, -5, "loss", 1.0)]
 
 
 DATA = HEAD + b"".join(record(event(1.7e9 + n, n, simple("loss", n))) for n in range(5))

@@ -10,42 +10,13 @@ from hypothesis import strategies as st
 from dltools.probe.progress import Automatic, PointReader
 from dltools.probe.progress.named import Named
 
-Expected = list[tuple[str, float, int | None, float | None]]
 
-
-def found(text: str) -> Expected:
+def found(text: str) -> list[tuple[str, float, int | None, float | None]]:
     return [(point.metric, point.value, point.step, point.epoch) for point in read(text.encode())]
 
 
 def values(text: str, metric: str) -> list[float]:
     return [point.value for point in read(text.encode()) if point.metric == metric]
-
-
-@pytest.mark.parametrize(
-    ("line", "expected"),
-    [
-        ("recons loss: 0.02,gen_loss: 0.29", {"recons_loss": 0.02, "gen_loss": 0.29}),
-        ("grpo_loss is 0.013", {"grpo_loss": 0.013}),
-        ("train_epoch_loss=tensor(1.2, device='cuda:0')", {"train_epoch_loss": 1.2}),
-        ("actor/pg_loss:0.001 - actor/kl:0.3", {"actor_pg_loss": 0.001, "actor_kl": 0.3}),
-        ("Accuracy@1: 24%", {"accuracy_1": 24.0}),
-        ("Validation bpb: 1.17", {"val_bpb": 1.17}),
-        ("[train: loss 1.2]", {"train_loss": 1.2}),
-        (
-            "Train Loss: 0.5 Acc: 0.9 | Val Loss: 0.4 Acc: 0.8",
-            {"train_loss": 0.5, "train_accuracy": 0.9, "val_loss": 0.4, "val_accuracy": 0.8},
-        ),
-        ("accuracy: 9812/10000 (98.12%)", {"accuracy": 0.9812}),
-        ("loss (train): 0.5 | loss (val): 0.4", {"train_loss": 0.5, "val_loss": 0.4}),
-        ("'loss': np.float32(0.25), 'lr': 0.1", {"loss": 0.25}),
-        ("loss -> 0.25", {"loss": 0.25}),
-        ("**loss**: 0.25", {"loss": 0.25}),
-        ("Mean reward: -20.5 | epsilon: 0.9", {"reward": -20.5}),
-        ("INFO Epoch finished with training loss: 0.5", {"train_loss": 0.5}),
-    ],
-)
-def test_names_and_values_are_told_by_their_words(line, expected) -> None:
-    assert {p.metric: p.value for p in Automatic().points(line)} == expected
 
 
 @pytest.mark.parametrize(
@@ -74,11 +45,6 @@ def test_names_and_values_are_told_by_their_words(line, expected) -> None:
 def test_counters_have_one_grammar(line, step, epoch) -> None:
     (point,) = Automatic().points(line)
     assert (point.step, point.epoch) == (step, epoch)
-
-
-def test_a_heading_says_the_epoch_of_the_lines_below() -> None:
-    text = "".join(f"==== Epoch {n} ====\nloss: 0.{n}5\n" for n in (1, 2, 3))
-    assert found(text) == [("loss", float(f"0.{n}5"), None, n) for n in (1, 2, 3)]
 
 
 def test_training_and_test_are_two_series() -> None:
@@ -137,10 +103,6 @@ def test_a_doubtful_series_waits_for_its_second_line() -> None:
     assert [p.value for p in log.feed(b"loss = 0.5\n")] == [0.75, 0.5]
     assert [p.value for p in log.feed(b"loss = 0.25\n")] == [0.25]
     assert log.feed(b"loss = 0\n") == []
-
-
-def test_a_single_result_counts_at_the_end() -> None:
-    assert found("Final test accuracy: 0.91\n") == [("test_accuracy", 0.91, None, None)]
 
 
 def test_an_equal_step_is_a_new_point_if_nothing_was_redrawn() -> None:
@@ -304,21 +266,6 @@ def test_another_rank_is_followed_when_the_first_one_falls_silent() -> None:
     assert len(found("\n".join(lines))) > 700
 
 
-def test_a_bar_that_is_not_drawn_for_each_dict_says_no_step() -> None:
-    text = (
-        "\r  1%|          | 10/1635 [00:12<33:20,  1.23s/it]\n"
-        "{'loss': 1.5, 'learning_rate': 9e-05, 'epoch': 0.01}\n"
-        "{'loss': 1.25, 'learning_rate': 9e-05, 'epoch': 0.01}\n"
-        "{'loss': 1.25, 'learning_rate': 9e-05, 'epoch': 0.01}\n"
-        "{'loss': 1.0, 'learning_rate': 9e-05, 'epoch': 0.01, 'step': 30}\n"
-    )
-    assert found(text) == [
-        ("loss", 1.5, 10, 0.01),
-        ("loss", 1.25, None, 0.01),
-        ("loss", 1.0, 30, 0.01),
-    ]
-
-
 def test_a_header_of_yolo_may_lack_the_memory() -> None:
     text = (
         "      Epoch   box_loss   cls_loss   dfl_loss  Instances       Size\n"
@@ -328,27 +275,10 @@ def test_a_header_of_yolo_may_lack_the_memory() -> None:
     assert found(text)[0] == ("box_loss", 1.721, 9, 1)
 
 
-def test_the_metadata_of_a_mark_may_name_the_metric() -> None:
-    mark = ':::MLLOG {{"key": "eval_accuracy", "value": {}, "metadata": {{"metric": "{}", {}}}}}'
-    text = "\n".join(mark.format(value, "FID", f'"step_num": {value}') for value in (512, 1024))
-    assert found(text) == [("eval_fid", 512.0, 512, None), ("eval_fid", 1024.0, 1024, None)]
-
-
-def test_a_table_has_its_names_in_a_row_of_their_own() -> None:
-    text = (
-        "  epoch    train_loss    valid_acc    placement     dur\n"
-        "-------  ------------  -----------  -----------  ------\n"
-        "      1        0.6905       0.5150            3  0.0452\n"
-        "      2        0.6648       0.5400            3  0.0317\n"
-    )
-    assert found(text) == [
-        ("train_loss", 0.6905, None, 1),
-        ("val_accuracy", 0.515, None, 1),
-        ("train_loss", 0.6648, None, 2),
-        ("val_accuracy", 0.54, None, 2),
-    ]
-    marked = "| Step | Training Loss | Validation Loss |\n|---|---|---|\n| 10 | 0.5 | 0.75 |\n"
-    assert found(marked) == [("train_loss", 0.5, 10, None), ("val_loss", 0.75, 10, None)]
+MARK = (
+    ':::MLLOG {"key": "eval_accuracy", "value": %d,'
+    ' "metadata": {"metric": "FID", "step_num": %d}}\n'
+)
 
 
 @pytest.mark.parametrize(
@@ -367,6 +297,32 @@ def test_a_table_has_its_names_in_a_row_of_their_own() -> None:
         ("Train Epoch: 2 [5/9] Loss: 0.5\nTest set: Average loss: 0.25\n",
          [("loss", 0.5, 5, 2), ("test_loss", 0.25, None, 2)]),
         ("epoch: 1 mean dice: 0.25 best mean dice: 0.75\n", [("dice", 0.25, None, 1)]),
+        ("Final test accuracy: 0.91\n", [("test_accuracy", 0.91, None, None)]),  # a single result
+        # A heading says the epoch of the lines below.
+        ("".join(f"==== Epoch {n} ====\nloss: 0.{n}5\n" for n in (1, 2, 3)),
+         [("loss", 0.15, None, 1), ("loss", 0.25, None, 2), ("loss", 0.35, None, 3)]),
+        # A bar that is not drawn for each dict says no step.
+        ("\r  1%|          | 10/1635 [00:12<33:20,  1.23s/it]\n"
+         "{'loss': 1.5, 'learning_rate': 9e-05, 'epoch': 0.01}\n"
+         "{'loss': 1.25, 'learning_rate': 9e-05, 'epoch': 0.01}\n"
+         "{'loss': 1.25, 'learning_rate': 9e-05, 'epoch': 0.01}\n"
+         "{'loss': 1.0, 'learning_rate': 9e-05, 'epoch': 0.01, 'step': 30}\n",
+         [("loss", 1.5, 10, 0.01), ("loss", 1.25, None, 0.01), ("loss", 1.0, 30, 0.01)]),
+        # What a trainer's evaluation says is read under any name.
+        ("{'eval_loss': 0.5, 'eval_mine': 0.25, 'eval_runtime': 3.5, 'epoch': 0.2}\n",
+         [("eval_loss", 0.5, None, 0.2), ("eval_mine", 0.25, None, 0.2)]),
+        # The metadata of a mark may name the metric.
+        (MARK % (512, 512) + MARK % (1024, 1024),
+         [("eval_fid", 512, 512, None), ("eval_fid", 1024, 1024, None)]),
+        # A table has its names in a row of their own.
+        ("  epoch    train_loss    valid_acc    placement     dur\n"
+         "-------  ------------  -----------  -----------  ------\n"
+         "      1        0.6905       0.5150            3  0.0452\n"
+         "      2        0.6648       0.5400            3  0.0317\n",
+         [("train_loss", 0.6905, None, 1), ("val_accuracy", 0.515, None, 1),
+          ("train_loss", 0.6648, None, 2), ("val_accuracy", 0.54, None, 2)]),
+        ("| Step | Training Loss | Validation Loss |\n|---|---|---|\n| 10 | 0.5 | 0.75 |\n",
+         [("train_loss", 0.5, 10, None), ("val_loss", 0.75, 10, None)]),
     ],
 )  # fmt: skip
 def test_counters_stand_where_programs_put_them(text, expected) -> None:
@@ -390,8 +346,3 @@ def test_a_round_value_of_a_known_series_counts() -> None:
     lines = [f"my_loss: 0.{9 - n} my_accuracy: 0.{n}" for n in range(1, 5)]
     log = "\n".join([*lines, "my_loss: 0.01 my_accuracy: 1.0"])
     assert (values(log, "my_loss")[-1], values(log, "my_accuracy")[-1]) == (0.01, 1.0)
-
-
-def test_what_a_trainers_evaluation_says_is_read_under_any_name() -> None:
-    line = "{'eval_loss': 0.5, 'eval_mine': 0.25, 'eval_runtime': 3.5, 'epoch': 0.2}\n"
-    assert found(line) == [("eval_loss", 0.5, None, 0.2), ("eval_mine", 0.25, None, 0.2)]

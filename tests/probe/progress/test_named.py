@@ -18,6 +18,15 @@ from dltools.probe.progress.named import Named
 NAMED = Named()
 
 
+NONE = [
+    "loss", "loss:", "loss: None", "loss scale: 131072", "loss.py:12", "loss 12:30",
+    "loss: 12:30:01", "loss: 1.2.3", "loss: 0x10", "loss: 12ms", "loss: 5e",
+    "my_loss_weight: 0.5", "lossless 5", "--x-loss: 5",
+    "Gradient overflow. Skipping step, loss scaler 0 reducing loss scale to 65536.0",
+]  # fmt: skip
+"""Lines that at most look as if they had a value."""
+
+
 def _named(line: str) -> dict[str, float]:
     return {point.metric: point.value for point in Named().points(line)}
 
@@ -61,6 +70,8 @@ def _named(line: str) -> dict[str, float]:
             "Epoch 3: 100%|██████████| 1875/1875 [00:12<00:00, 150.2it/s, v_num=0, loss=0.31]",
             {"loss": 0.31},
         ),
+        *((line, {}) for line in NONE),
+        *((f"loss: {comma}", {}) for comma in ("0,5", "1,2", "12,34", "1,000,00")),
     ],
 )
 def test_named_values_are_found(line, expected) -> None:
@@ -91,35 +102,6 @@ def test_numbers_are_read_as_programs_print_them(text, expected, form) -> None:
 def test_a_diverged_loss_is_reported(text) -> None:
     (value,) = _named(f"Loss: {text} Time: 12.1").values()
     assert math.isnan(value)
-
-
-@pytest.mark.parametrize(
-    "line",
-    [
-        "loss",
-        "loss:",
-        "loss: None",
-        "loss scale: 131072",
-        "Gradient overflow. Skipping step, loss scaler 0 reducing loss scale to 65536.0",
-        "loss.py:12",
-        "loss 12:30",
-        "loss: 12:30:01",
-        "loss: 1.2.3",
-        "loss: 0x10",
-        "loss: 12ms",
-        "loss: 5e",
-        "my_loss_weight: 0.5",
-        "lossless 5",
-        "--x-loss: 5",
-    ],
-)
-def test_what_only_looks_like_a_value_is_none(line) -> None:
-    assert NAMED.points(line) == []
-
-
-@pytest.mark.parametrize("text", ["0,5", "1,2", "12,34", "1,000,00"])
-def test_a_decimal_comma_is_not_read_as_another_number(text) -> None:
-    assert NAMED.points(f"loss: {text}") == []
 
 
 @pytest.mark.parametrize(

@@ -18,6 +18,11 @@ HERE = Path(__file__).parent
 FORMS = tomllib.loads((HERE / "unseen_forms.toml").read_text())
 
 
+def text_of(name: str) -> str:
+    text: str = FORMS[name]["text"]
+    return text.replace("\\r", "\r").replace("\\t", "\t")
+
+
 def read(text: str) -> list[Point]:
     log = PointReader(Automatic())
     return log.feed(text.encode()) + log.end()
@@ -32,9 +37,7 @@ def series(text: str) -> dict[str, list[float]]:
 
 @pytest.mark.parametrize("name", FORMS)
 def test_a_form_is_read_as_a_person_reads_it(name) -> None:
-    form = FORMS[name]
-    text = form["text"].replace("\\r", "\r").replace("\\t", "\t")
-    found = series(text)
+    form, found = FORMS[name], series(text_of(name))
     assert {metric: [len(of), of[0], of[-1]] for metric, of in found.items()} == form["series"]
     best = evaluation_order(
         {metric: Seen(max(map(abs, of)), len(of)) for metric, of in found.items()}
@@ -45,9 +48,8 @@ def test_a_form_is_read_as_a_person_reads_it(name) -> None:
 
 @pytest.mark.parametrize("name", [name for name, form in FORMS.items() if "at" in form])
 def test_the_counters_of_a_form_are_read(name) -> None:
-    form = FORMS[name]
-    text = form["text"].replace("\\r", "\r").replace("\\t", "\t")
-    at = [[point.step, point.epoch] for point in read(text) if point.metric == form["main"]]
+    form, points = FORMS[name], read(text_of(name))
+    at = [[point.step, point.epoch] for point in points if point.metric == form["main"]]
     assert [at[0], at[-1]] == [
         [value if value >= 0 else None for value in one] for one in form["at"]
     ]
@@ -93,6 +95,24 @@ def test_a_line_is_read_as_if_it_came_alone(line) -> None:
 @pytest.mark.parametrize(
     ("line", "expected"),
     [
+        ("recons loss: 0.02,gen_loss: 0.29", {"recons_loss": 0.02, "gen_loss": 0.29}),
+        ("grpo_loss is 0.013", {"grpo_loss": 0.013}),
+        ("train_epoch_loss=tensor(1.2, device='cuda:0')", {"train_epoch_loss": 1.2}),
+        ("actor/pg_loss:0.001 - actor/kl:0.3", {"actor_pg_loss": 0.001, "actor_kl": 0.3}),
+        ("Accuracy@1: 24%", {"accuracy_1": 24.0}),
+        ("Validation bpb: 1.17", {"val_bpb": 1.17}),
+        ("[train: loss 1.2]", {"train_loss": 1.2}),
+        (
+            "Train Loss: 0.5 Acc: 0.9 | Val Loss: 0.4 Acc: 0.8",
+            {"train_loss": 0.5, "train_accuracy": 0.9, "val_loss": 0.4, "val_accuracy": 0.8},
+        ),
+        ("accuracy: 9812/10000 (98.12%)", {"accuracy": 0.9812}),
+        ("loss (train): 0.5 | loss (val): 0.4", {"train_loss": 0.5, "val_loss": 0.4}),
+        ("'loss': np.float32(0.25), 'lr': 0.1", {"loss": 0.25}),
+        ("loss -> 0.25", {"loss": 0.25}),
+        ("**loss**: 0.25", {"loss": 0.25}),
+        ("Mean reward: -20.5 | epsilon: 0.9", {"reward": -20.5}),
+        ("INFO Epoch finished with training loss: 0.5", {"train_loss": 0.5}),
         ("Epoch 3 | best epoch 2 | loss: 0.5", {"loss": 0.5}),
         ("Epoch 3 (best epoch 2) loss: 0.5", {"loss": 0.5}),
         ("Epoch 3 loss: 0.5, best loss: 0.4, acc: 0.9", {"loss": 0.5, "accuracy": 0.9}),
@@ -136,7 +156,7 @@ def test_a_line_is_read_as_if_it_came_alone(line) -> None:
         ("step 9, policy=6.0 mse=0.25 time=0.5 total=6.75", {"mse": 0.25}),
     ],
 )
-def test_what_stands_around_a_name_counts(line, expected) -> None:
+def test_names_and_values_are_told_by_the_words_around_them(line, expected) -> None:
     assert {point.metric: point.value for point in Automatic().points(line)} == expected
 
 
