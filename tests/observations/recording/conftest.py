@@ -1,4 +1,4 @@
-"""A small file system."""
+"""A directory of recordings, and a small file system."""
 
 import os
 import subprocess
@@ -6,6 +6,20 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from helpers.recordings import recording
+
+from dltools.observations.recording.directory import RecordingDirectory
+from dltools.observations.recording.recorder import Journal
+
+
+@pytest.fixture
+def made(tmp_path: Path) -> RecordingDirectory:
+    return recording(tmp_path)
+
+
+@pytest.fixture
+def journal(made: RecordingDirectory) -> Journal:
+    return Journal(made, 3600)
 
 
 @pytest.fixture

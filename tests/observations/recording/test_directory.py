@@ -14,8 +14,7 @@ from dltools.observations.recording.recorder import Journal, Recorder
 from dltools.observations.table import to_table
 
 
-def test_rows_go_by_day_and_host(tmp_path) -> None:
-    made = recording(tmp_path)
+def test_rows_go_by_day_and_host(made, tmp_path) -> None:
     rows = [node(NOON), node(NOON + timedelta(days=1)), node(NOON, "a/b =c")]
     made.add([to_table(rows)], "one")
     assert tree(tmp_path) == [
@@ -26,8 +25,7 @@ def test_rows_go_by_day_and_host(tmp_path) -> None:
     assert made.read().num_rows == 3
 
 
-def test_the_same_rows_added_again_change_nothing(tmp_path) -> None:
-    made = recording(tmp_path)
+def test_the_same_rows_added_again_change_nothing(made) -> None:
     for _ in range(2):
         made.add([to_table([node(NOON)])], "one")
     assert made.read().num_rows == 1
@@ -39,8 +37,7 @@ def test_a_name_sorts_by_time_and_is_unique() -> None:
     assert max(names[:2]) < names[2]
 
 
-def test_unfinished_files_of_killed_writers_are_removed(tmp_path) -> None:
-    made = recording(tmp_path)
+def test_unfinished_files_of_killed_writers_are_removed(made) -> None:
     old, new = made.staging / "old.tmp", made.staging / "new.tmp"
     for file in (old, new):
         file.write_bytes(b"PAR1")
@@ -50,8 +47,7 @@ def test_unfinished_files_of_killed_writers_are_removed(tmp_path) -> None:
     assert new.exists()  # its writer may not yet hold its lock
 
 
-def test_a_file_that_its_owner_removes_meanwhile_has_no_rows(tmp_path, monkeypatch) -> None:
-    made = recording(tmp_path)
+def test_a_file_that_its_owner_removes_meanwhile_has_no_rows(made, tmp_path, monkeypatch) -> None:
     made.add([to_table([node(NOON)])], "one")
     files = [*made.files(), tmp_path / "gone.parquet"]
     monkeypatch.setattr(RecordingDirectory, "files", lambda _: files)

@@ -23,10 +23,8 @@ from dltools.observations.table import to_table
 
 def test_what_was_recorded_is_not_recorded_again(tmp_path) -> None:
     now = datetime.now(UTC)
-    rows = [
-        point(now - timedelta(seconds=9), 1),
-        point(now - timedelta(seconds=8), 2, float("nan")),
-    ]
+    earlier, later = (now - timedelta(seconds=seconds) for seconds in (9, 8))
+    rows = [point(earlier, 1), point(later, 2, float("nan"))]
     for _ in range(3):
         recorder = Recorder(tmp_path, rotate_s=3600, since_s=600)
         recorder.write(to_table([*rows, node(datetime.now(UTC))]))
@@ -87,9 +85,7 @@ def test_killed_often_nothing_that_was_written_is_lost(tmp_path) -> None:
         assert pq.read_metadata(file).num_rows > 0
 
 
-def test_a_journal_is_read_while_it_grows(tmp_path) -> None:
-    made = recording(tmp_path)
-    journal = Journal(made, 3600)
+def test_a_journal_is_read_while_it_grows(made, journal) -> None:
     for second in range(3):
         journal.write(to_table([node(NOON + timedelta(seconds=second))]))
         assert made.read().num_rows == second + 1
@@ -100,8 +96,7 @@ def test_a_journal_is_read_while_it_grows(tmp_path) -> None:
     assert list(made.staging.iterdir()) == []
 
 
-def test_a_journal_becomes_a_file_when_it_is_old(tmp_path) -> None:
-    made = recording(tmp_path)
+def test_a_journal_becomes_a_file_when_it_is_old(made) -> None:
     journal = Journal(made, 0.05)
     for second in range(3):
         journal.write(to_table([node(NOON + timedelta(seconds=second))]))
@@ -112,9 +107,7 @@ def test_a_journal_becomes_a_file_when_it_is_old(tmp_path) -> None:
     assert made.read().num_rows == 3
 
 
-def test_the_journal_of_a_running_recorder_is_not_touched(tmp_path) -> None:
-    made = recording(tmp_path)
-    journal = Journal(made, 3600)
+def test_the_journal_of_a_running_recorder_is_not_touched(made, journal) -> None:
     journal.write(to_table([node(NOON)]))
     assert recover_journals(made) == 0
     made.prepare()
@@ -124,9 +117,7 @@ def test_the_journal_of_a_running_recorder_is_not_touched(tmp_path) -> None:
 
 
 @pytest.mark.parametrize("cut", [0, 1, 7, 100, -1, -30])
-def test_a_torn_journal_gives_its_whole_samples(tmp_path, cut) -> None:
-    made = recording(tmp_path)
-    journal = Journal(made, 3600)
+def test_a_torn_journal_gives_its_whole_samples(made, journal, cut) -> None:
     journal.write(to_table([node(NOON)]))
     path = next(made.staging.glob("*.arrows"))
     whole = path.stat().st_size
@@ -141,8 +132,9 @@ def test_a_torn_journal_gives_its_whole_samples(tmp_path, cut) -> None:
 
 
 @pytest.mark.parametrize("when", ["before it is read", "after it was read"])
-def test_a_reader_sees_a_journal_that_becomes_a_file_once(tmp_path, when, monkeypatch) -> None:
-    made = recording(tmp_path)
+def test_a_reader_sees_a_journal_that_becomes_a_file_once(
+    made, tmp_path, when, monkeypatch
+) -> None:
     journal = Journal(made, 60)
     journal.write(to_table([node(NOON), point(NOON, 1)]))
 
@@ -158,9 +150,7 @@ def test_a_reader_sees_a_journal_that_becomes_a_file_once(tmp_path, when, monkey
     assert tree(tmp_path)
 
 
-def test_a_journal_that_is_removed_meanwhile_is_an_error(tmp_path) -> None:
-    made = recording(tmp_path)
-    journal = Journal(made, 3600)
+def test_a_journal_that_is_removed_meanwhile_is_an_error(made, journal) -> None:
     journal.write(to_table([node(NOON)]))
     next(made.staging.glob("*.arrows")).unlink()
     with pytest.raises(InputOutputError, match="arrows is gone, with the samples in it"):
@@ -168,8 +158,7 @@ def test_a_journal_that_is_removed_meanwhile_is_an_error(tmp_path) -> None:
     journal.close()
 
 
-def test_an_empty_journal_leaves_nothing(tmp_path) -> None:
-    made = recording(tmp_path)
+def test_an_empty_journal_leaves_nothing(made, tmp_path) -> None:
     (made.staging / "x.arrows").touch()
     assert recover_journals(made) == 1
     assert tree(tmp_path) == []
