@@ -50,9 +50,9 @@ def test_jobs_share_one_cpu_while_they_run() -> None:
     assert len(nodes) == 11
 
 
-def test_a_host_that_was_measured_is_left_alone() -> None:
-    table = to_table([node(0), *points("a", range(3), -1, host="h")])
-    assert assumed(table) == ([table], [])
+@pytest.mark.parametrize("rows", [[node(0), *points("a", range(3), -1, host="h")], []])
+def test_a_host_that_was_measured_and_no_rows_are_left_alone(rows) -> None:
+    assert assumed(to_table(rows)) == ([to_table(rows)], [])
 
 
 def test_a_host_that_is_measured_later_is_left_alone() -> None:
@@ -63,10 +63,6 @@ def test_a_host_that_is_measured_later_is_left_alone() -> None:
     assert [line.split(":")[0] for line in said] == ["log"]
     hosts = [row["host"] for row in concat(tables).to_pylist() if row["kind"] == "node"]
     assert hosts == ["h", "log", "log"]
-
-
-def test_no_rows_need_no_assumption() -> None:
-    assert assumed(to_table([])) == ([to_table([])], [])
 
 
 @pytest.mark.slow

@@ -64,6 +64,8 @@ def test_a_measure_is_no_metric(name) -> None:
         ("val_loss", ["loss", "val_f1_score", "f1_score"]),
         ("loss", ["clip_score", "mean_token_accuracy"]),
         ("val_loss", ["val_box_loss", "val_cls_loss"]),
+        ("mean_reward", ["episode_rew_lin_vel_z", "episode_rew_action_rate"]),  # parts of it
+        ("val_loss", ["test_loss", "test_dice_loss"]),
     ],
 )
 def test_the_metric_to_judge_by(best, others) -> None:
@@ -183,9 +185,3 @@ def test_of_a_loss_and_what_its_task_is_measured_by_the_one_printed_first_counts
 def test_rewards_fluctuate_and_losses_do_not() -> None:
     names = ("ep_rew_mean", "val_reward", "success_rate", "loss", "value_loss", "accuracy")
     assert fluctuating(names) == {"ep_rew_mean", "val_reward", "success_rate"}
-
-
-def test_a_part_of_a_reward_comes_after_the_reward_and_a_test_after_a_validation() -> None:
-    names = ["episode_rew_lin_vel_z", "mean_reward", "episode_rew_action_rate"]
-    assert min(names, key=evaluation_rank) == "mean_reward"
-    assert min(["test_loss", "val_loss", "test_dice_loss"], key=evaluation_rank) == "val_loss"

@@ -1,5 +1,7 @@
 """Runs compared and ranked, by hand."""
 
+import pytest
+
 from dltools.observations.outcomes import JobResult
 from dltools.report.result_rows import best_first, by_job, by_policy, means, ratio
 
@@ -30,33 +32,25 @@ def test_a_ratio_to_nothing_is_none() -> None:
     assert [ratio(None, 1), ratio(1, None), ratio(1, 0), ratio(1, 2)] == [None, None, None, 0.5]
 
 
-def order(criterion: str, **runs: list[list[JobResult]]) -> list[str]:
-    return [row["policy"] for row in best_first(by_policy(runs), criterion)]
+def served(satisfied: float) -> list[list[JobResult]]:
+    return [[JobResult("s", "h", 0.0, 0.0, 8.0, served=8.0, satisfied=satisfied)]]
 
 
-def test_the_best_is_first() -> None:
-    runs = {"noop": [results(10), results(10)], "b": [results(8), results(14)], "c": [results(4)]}
-    assert order("makespan", **runs) == ["c", "noop", "b"]
+LATE, TWO = {"noop": [results(None)]}, [results(8), results(14)]
+NEAR = {"noop": [results(12)], "plain": [results(10)], "other": [results(10.2)]}
 
 
-def test_a_run_that_did_not_end_is_last() -> None:
-    assert order("mean_completion", noop=[results(None)], b=[results(99)]) == ["b", "noop"]
-
-
-def test_runs_without_the_criterion_have_no_order() -> None:
-    assert order("satisfied", noop=[results(10)]) == []
-    assert order("makespan", noop=[results(None)]) == []
-
-
-def test_more_satisfied_models_are_better() -> None:
-    few, many = (
-        [[JobResult("s", "h", 0.0, 0.0, 8.0, served=8.0, satisfied=satisfied)]]
-        for satisfied in (2.0, 4.0)
-    )
-    assert order("satisfied", few=few, many=many) == ["many", "few"]
-
-
-def test_of_equal_ones_the_first_stays_first() -> None:
-    runs = {"noop": [results(12)], "plain": [results(10)], "other": [results(10.2)]}
-    found = order("makespan", **runs, cluster=[results(9.96)])
-    assert found == ["plain", "cluster", "other", "noop"]
+@pytest.mark.parametrize(
+    ("criterion", "runs", "order"),
+    [
+        ("makespan", {"noop": [results(10)] * 2, "b": TWO, "c": [results(4)]}, "c noop b"),
+        ("mean_completion", LATE | {"b": [results(99)]}, "b noop"),  # what did not end is last
+        ("satisfied", {"noop": [results(10)]}, ""),  # nor is there an order without a value
+        ("makespan", LATE, ""),
+        ("satisfied", {"few": served(2.0), "many": served(4.0)}, "many few"),
+        ("makespan", NEAR | {"cluster": [results(9.96)]}, "plain cluster other noop"),  # equal ones
+    ],
+)
+def test_the_best_is_first(criterion, runs, order) -> None:
+    found = [row["policy"] for row in best_first(by_policy(runs), criterion)]
+    assert found == order.split()

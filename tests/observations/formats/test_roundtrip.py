@@ -80,18 +80,13 @@ def test_every_kind_of_text_survives(format_, text) -> None:
         datetime(2038, 1, 19, 3, 14, 8, tzinfo=UTC),
         datetime(9999, 12, 31, 23, 59, 59, 999_999, tzinfo=UTC),
         pytest.param(datetime(1, 1, 1, tzinfo=UTC), id="the zero time that Docker reports"),
+        pytest.param(EPOCH.astimezone(timezone(timedelta(hours=5.5))), id="in another zone"),
     ],
 )
 def test_every_moment_survives_to_the_microsecond(format_, moment) -> None:
-    table = to_table([{"time": EPOCH, "host": "h", "kind": "container", "started_at": moment}])
-    assert decode(encode(format_, table)).column("started_at").to_pylist() == [moment]
-
-
-@pytest.mark.parametrize("format_", READABLE)
-def test_times_of_another_zone_are_the_same_moments(format_) -> None:
-    local = EPOCH.astimezone(timezone(timedelta(hours=5, minutes=30)))
-    table = to_table([{"time": local, "host": "h", "kind": "node"}])
-    assert decode(encode(format_, table)).column("time").to_pylist() == [EPOCH]
+    table = to_table([{"time": moment, "host": "h", "kind": "container", "started_at": moment}])
+    back = decode(encode(format_, table))
+    assert [back.column(name).to_pylist() for name in ("time", "started_at")] == [[moment]] * 2
 
 
 @pytest.mark.parametrize("format_", BINARY)
@@ -139,25 +134,20 @@ def test_row_groups_that_follow_each_other_are_read_one_by_one() -> None:
     assert whole.column("time").to_pylist() == table.column("time").to_pylist()
 
 
-def test_a_sample_of_several_chunks_is_one_batch() -> None:
-    chunked = pa.concat_tables([losses(1.0), losses(2.0)])
-    recording = read(io.BytesIO(encode(ARROW, chunked)), "input")
-    assert [len(table) for table in recording.tables] == [2]
-
-
-def test_an_arrow_stream_gives_a_table_a_sample() -> None:
-    samples = [losses(1.0), losses(2.0, 3.0), losses(4.0)]
-    recording = read(io.BytesIO(encode(ARROW, *samples)), "input")
-    assert recording.streaming
-    values = [table.column("value").to_pylist() for table in recording.tables]
-    assert values == [[1.0], [2.0, 3.0], [4.0]]
-
-
-@pytest.mark.parametrize("format_", [PARQUET, JSONL, CSV])
-def test_other_formats_give_the_whole_recording_at_once(format_) -> None:
-    recording = read(io.BytesIO(encode(format_, losses(1.0), losses(2.0))), "input")
-    assert not recording.streaming
-    assert [len(table) for table in recording.tables] == [2]
+@pytest.mark.parametrize(
+    ("format_", "samples", "values"),
+    [
+        (ARROW, [losses(1.0), losses(2.0, 3.0), losses(4.0)], [[1.0], [2.0, 3.0], [4.0]]),
+        (ARROW, [pa.concat_tables([losses(1.0), losses(2.0)])], [[1.0, 2.0]]),  # several chunks
+        *((whole, [losses(1.0), losses(2.0)], [[1.0, 2.0]]) for whole in (PARQUET, JSONL, CSV)),
+    ],
+)
+def test_an_arrow_stream_gives_a_table_a_sample_and_others_all_at_once(
+    format_, samples, values
+) -> None:
+    recording = read(io.BytesIO(encode(format_, *samples)), "input")
+    assert recording.streaming is (format_ is ARROW)
+    assert [table.column("value").to_pylist() for table in recording.tables] == values
 
 
 def test_a_sample_of_an_arrow_stream_is_read_before_the_next_is_written() -> None:
