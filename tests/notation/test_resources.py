@@ -10,16 +10,10 @@ from dltools.notation.resources import format_bytes, format_cpus, parse_cpus, un
 @pytest.mark.parametrize(
     ("text", "cpus"),
     [
-        ("0", [0]),
-        ("0-1", [0, 1]),
-        ("0-3,6", [0, 1, 2, 3, 6]),
-        ("4-5,0,2", [0, 2, 4, 5]),
-        ("", []),
-        ("a", []),
-        ("3-1", []),
-        ("0-70000", []),
+        ("0", [0]), ("0-1", [0, 1]), ("0-3,6", [0, 1, 2, 3, 6]), ("4-5,0,2", [0, 2, 4, 5]),
+        ("", []), ("a", []), ("3-1", []), ("0-70000", []),
     ],
-)
+)  # fmt: skip
 def test_a_list_is_read(text, cpus) -> None:
     assert parse_cpus(text) == cpus
 
@@ -38,13 +32,9 @@ def test_the_union_of_lists() -> None:
 @pytest.mark.parametrize(
     ("count", "text"),
     [
-        (0, "0 B"),
-        (999, "999 B"),
-        (1000, "0.977 KiB"),
-        (64 << 20, "64 MiB"),
-        (3 << 29, "1.5 GiB"),
-        (5 << 40, "5.12e+03 GiB"),
+        (0, "0 B"), (999, "999 B"), (1000, "0.977 KiB"),
+        (64 << 20, "64 MiB"), (3 << 29, "1.5 GiB"), (5 << 40, "5.12e+03 GiB"),
     ],
-)
+)  # fmt: skip
 def test_three_digits_and_a_unit(count, text) -> None:
     assert format_bytes(count) == text

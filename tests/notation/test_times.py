@@ -57,13 +57,10 @@ def test_a_duration_is_a_number_with_a_unit_or_of_seconds(text, seconds) -> None
 @pytest.mark.parametrize(
     ("seconds", "text"),
     [
-        (0.1234, "0.123 s"),
-        (12.345, "12.3 s"),
-        (999.4, "999 s"),
-        (999.7, "1000 s"),
-        (7963.2, "7963 s"),
+        (0.1234, "0.123 s"), (12.345, "12.3 s"),
+        (999.4, "999 s"), (999.7, "1000 s"), (7963.2, "7963 s"),
     ],
-)
+)  # fmt: skip
 def test_a_length_of_time_is_written_without_a_power_of_ten(seconds, text) -> None:
     assert format_seconds(seconds) == text
 

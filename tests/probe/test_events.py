@@ -61,15 +61,11 @@ def test_other_events_give_no_row(raw) -> None:
 @pytest.mark.parametrize(
     ("labels", "names", "selected"),
     [
-        ([], [], True),
-        (["team"], [], True),
-        (["team=blue"], [], False),
-        (["team", "other"], [], False),
-        ([], ["^jo"], True),
-        ([], ["^x", "b$"], True),
+        ([], [], True), (["team"], [], True), (["team=blue"], [], False),
+        (["team", "other"], [], False), ([], ["^jo"], True), ([], ["^x", "b$"], True),
         ([], ["^x"], False),
     ],
-)
+)  # fmt: skip
 def test_labels_and_names_select(labels, names, selected) -> None:
     told = event_of(event("start", "c1", "job", team="red"))
     assert is_selected(told, labels, [re.compile(name) for name in names]) is selected

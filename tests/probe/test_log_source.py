@@ -23,21 +23,40 @@ LINES = [b"2026-01-31T12:00:0%dZ loss: %d\n" % (number, number) for number in ra
 PIECE = [LINES[0], b"2026-01-31T12:00:01Z " + b"x" * (1 << 20) + b"\n"]
 
 
-class Logged:
-    """An engine whose container has logged three lines."""
+class Stumbling:
+    """An engine whose container has logged, and that can fail in each way."""
 
     host = "h"
     is_local = True
 
+    def __init__(self) -> None:
+        self.flows: list[ScriptedFlow] = []
+        self.asked: list[tuple[float, bool]] = []
+        self.fault: Exception | None = None
+        self.first = LINES[:1]
+
     def logs(self, container: Container, since: float) -> Iterator[list[bytes]]:
         del container, since
-        return iter([LINES[:1], LINES[1:], []])
+        yield from ([line] for line in self.first)
+        yield []
+        if self.fault:
+            raise self.fault
+
+    def follow(
+        self, container: Container, since: float, *, is_new_only: bool = False
+    ) -> ScriptedFlow:
+        del container
+        if self.fault:
+            raise self.fault
+        self.asked.append((since, is_new_only))
+        self.flows.append(ScriptedFlow())
+        return self.flows[-1]
 
 
 def read(extractor: Extractor) -> tuple[list[float], str | None]:
-    followed = container()
-    engine: Any = Logged()
-    source = LogSource(engine, followed, extractor)
+    engine: Any = Stumbling()
+    engine.first = LINES
+    source = LogSource(engine, container(), extractor)
     return [found.point.value for found in source.read(0.0, 0.0)], source.gap
 
 
@@ -50,7 +69,7 @@ def test_lines_that_take_too_long_are_skipped_and_counted(extractor, monkeypatch
     assert gap == "logs: 3 of 3 lines skipped: reading them takes too long"
 
 
-class Endless(Logged):
+class Endless(Stumbling):
     """An engine whose container has logged without end."""
 
     pieces = 0
@@ -72,32 +91,6 @@ def test_of_a_log_without_end_the_first_part_is_read(monkeypatch) -> None:
     assert {found.point.value for found in source.read(0.0, 0.0)} == {0}
     assert engine.pieces == 8
     assert source.gap == "logs: more than 8 MiB: see --since"
-
-
-class Stumbling(Logged):
-    """An engine that can fail in each way."""
-
-    def __init__(self) -> None:
-        self.flows: list[ScriptedFlow] = []
-        self.asked: list[tuple[float, bool]] = []
-        self.fault: Exception | None = None
-        self.first = LINES[:1]
-
-    def logs(self, container: Container, since: float) -> Iterator[list[bytes]]:
-        del container, since
-        yield self.first
-        if self.fault:
-            raise self.fault
-
-    def follow(
-        self, container: Container, since: float, *, is_new_only: bool = False
-    ) -> ScriptedFlow:
-        del container
-        if self.fault:
-            raise self.fault
-        self.asked.append((since, is_new_only))
-        self.flows.append(ScriptedFlow())
-        return self.flows[-1]
 
 
 def stumbling(fault: Exception | None = None, *, is_followed: bool = True) -> tuple[Any, LogSource]:

@@ -247,14 +247,10 @@ def test_a_gpu_that_a_notebook_holds_and_leaves_idle() -> None:
 @pytest.mark.parametrize(
     "more",
     [
-        {"role": "server"},
-        {"ratio": None},
-        {"ratio": math.nan},
-        {"ratio": 0.02},
-        {"used": 0},
+        {"role": "server"}, {"ratio": None}, {"ratio": math.nan}, {"ratio": 0.02}, {"used": 0},
         {"state": "paused"},
     ],
-)
+)  # fmt: skip
 def test_no_gpu_is_idle_that_a_server_holds_or_that_is_in_use(more) -> None:
     assert Event.GPU_IDLE not in events(held(t, **more) for t in range(0, 7200, 10))
 

@@ -48,8 +48,7 @@ def test_what_was_recorded_asks_for_the_same_work(policy, mode) -> None:
 
 def test_what_a_quota_held_back_was_not_lost_to_contention() -> None:
     # Two threads held to half a CPU of two, alone: 50 CPU s in 100 s are 50 s of work.
-    rows = steady(10.0, 5.0, cpu_seconds=5.0, cpu_limit_cores=0.5)
-    job = recorded(rows)
+    job = recorded(steady(10.0, 5.0, cpu_seconds=5.0, cpu_limit_cores=0.5))
     assert (job.threads, job.work) == (2, pytest.approx(50.0))
 
 
@@ -60,8 +59,7 @@ def test_work_before_and_after_a_restart_counts() -> None:
         started = BEGIN + timedelta(seconds=25 if number > 2 else 0)
         job = {"thread_count": 1, "cpu_seconds": cpu, "started_at": started}
         rows += recorded_at(BEGIN, 10.0 * number, 10.0 * number, **job)
-    found = recorded(rows)
-    assert found.work == pytest.approx(50.0)
+    assert recorded(rows).work == pytest.approx(50.0)
 
 
 def reported(number: int, **values: float) -> list[Row]:
@@ -133,8 +131,7 @@ def test_pauses_are_not_taken_for_contention() -> None:
 
 
 def test_turns_shorter_than_the_samples_are_not_taken_for_contention() -> None:
-    rows = steady(10.0, 20.0, cpu_seconds=10.0, turn_seconds=4.0)
-    job = recorded(rows)
+    job = recorded(steady(10.0, 20.0, cpu_seconds=10.0, turn_seconds=4.0))
     assert job.work == pytest.approx(100.0 * (1 - 0.16 / 4))
 
 
@@ -151,8 +148,7 @@ def test_a_start_on_one_cpu_is_a_start_and_no_contention() -> None:
 
 def test_sleep_shows_where_cpus_are_idle_but_not_where_the_host_is_full() -> None:
     for host_cores, wait in ((0.5, 1.5), (2.0, 0.0)):
-        rows = steady(5.0, 5.0 * host_cores, cpu_seconds=2.0, thread_count=1)
-        job = recorded(rows)
+        job = recorded(steady(5.0, 5.0 * host_cores, cpu_seconds=2.0, thread_count=1))
         assert job.wait == pytest.approx(wait)
 
 

@@ -12,6 +12,7 @@ from dltools.sim.workload import HostSpec, Job, LearningCurve, labels_of, labels
 
 HOST = HostSpec("h", 2.0, memory=10, gpus=1)
 LACKS = "lacks the memory or GPUs that it needs"
+NO_NODE = "t: job a: no node has the memory and GPUs that it needs"
 
 
 def test_jobs_are_in_order_of_arrival_then_name() -> None:
@@ -25,13 +26,9 @@ def test_jobs_are_in_order_of_arrival_then_name() -> None:
         ([], [HOST], "t: no jobs"),
         ([Job("a"), Job("a")], [HOST], "t: two jobs are called 'a'"),
         ([Job("a")], [HOST, HOST], "t: two nodes are called 'h'"),
-        ([Job("a", memory=11)], [HOST], "t: job a: no node has the memory and GPUs that it needs"),
-        ([Job("a", gpus=2)], [HOST], "t: job a: no node has the memory and GPUs that it needs"),
-        (
-            [Job("a", gpus=1, gpu_list="0")],  # a GPU of its own, and one that is named
-            [HOST],
-            "t: job a: no node has the memory and GPUs that it needs",
-        ),
+        ([Job("a", memory=11)], [HOST], NO_NODE),
+        ([Job("a", gpus=2)], [HOST], NO_NODE),
+        ([Job("a", gpus=1, gpu_list="0")], [HOST], NO_NODE),  # one of its own, and one by name
         ([Job("a", node="x")], [HOST], "t: job a: no node is called 'x'; known: h"),
         ([Job("a", node="h", gpus=2)], [HOST], f"t: job a: its node {LACKS}"),
     ],

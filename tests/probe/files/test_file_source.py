@@ -35,6 +35,12 @@ def append(log: Path, text: str) -> None:
         file.write(text)
 
 
+def replace(log: Path, text: str) -> None:
+    again = log.with_name("again.tmp")
+    again.write_text(text)
+    again.rename(log)
+
+
 def test_keras_csv_logger(tmp_path, run) -> None:
     source = watched(tmp_path, "/run/log.csv")
     assert new(source) == []
@@ -60,9 +66,8 @@ def test_lightning_csv_that_is_rewritten_gives_nothing_twice(tmp_path, run) -> N
     assert new(source) == []
     append(log, "0,10,2.5\n0,20,2.0\n")
     assert [row[:3] for row in new(source)] == [("train_loss", 2.5, 10), ("train_loss", 2.0, 20)]
-    again = run / "metrics.tmp"  # a new column appeared: Lightning writes the file anew
-    again.write_text("epoch,step,train_loss,val_loss\n0,10,2.5,\n0,20,2.0,\n0,20,,1.75\n")
-    again.rename(log)
+    # A new column appeared: Lightning writes the file anew.
+    replace(log, "epoch,step,train_loss,val_loss\n0,10,2.5,\n0,20,2.0,\n0,20,,1.75\n")
     assert [row[:3] for row in new(source)] == [("val_loss", 1.75, 20)]
 
 
@@ -150,12 +155,6 @@ def test_a_truncated_file_is_read_anew(tmp_path, run) -> None:
     assert [row[2] for row in new(source)] == [2]
     log.write_text("step,loss\n1,0.3\n")
     assert [row[1] for row in new(source)] == [0.3]
-
-
-def replace(log: Path, text: str) -> None:
-    again = log.with_name("again.tmp")
-    again.write_text(text)
-    again.rename(log)
 
 
 def test_of_an_old_file_that_is_replaced_only_new_rows_count(tmp_path, run) -> None:

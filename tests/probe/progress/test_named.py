@@ -81,18 +81,11 @@ def test_named_values_are_found(line, expected) -> None:
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("5.", 5.0),
-        (".5", 0.5),
-        ("-0.5", -0.5),
-        ("1e-3", 0.001),
-        ("1.5E+02", 150.0),
-        ("1,234", 1234.0),
-        ("12,345,678.9", 12345678.9),
-        ("-inf", -math.inf),
-        ("Infinity", math.inf),
-        ("0.30000000000000004", 0.30000000000000004),
+        ("5.", 5.0), (".5", 0.5), ("-0.5", -0.5), ("1e-3", 0.001), ("1.5E+02", 150.0),
+        ("1,234", 1234.0), ("12,345,678.9", 12345678.9), ("-inf", -math.inf),
+        ("Infinity", math.inf), ("0.30000000000000004", 0.30000000000000004),
     ],
-)
+)  # fmt: skip
 @pytest.mark.parametrize("form", ["loss: {}", "loss={}", "loss {} next", "{{'loss': {}}}"])
 def test_numbers_are_read_as_programs_print_them(text, expected, form) -> None:
     assert _named(form.format(text)) == {"loss": expected}
