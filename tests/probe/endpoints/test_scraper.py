@@ -162,15 +162,16 @@ def test_ports_that_are_only_guessed_leave_no_gap() -> None:
 
 
 def test_a_last_line_that_may_be_cut_is_left_out(server) -> None:
-    text = (
-        "nv_inference_pending_request_count 2\nnv_inference_request_success 5\n"
-        "nv_inference_request_duration_us 1"
-    )
-    server.answer = answering(text.encode())
+    def answer(handler: Handler) -> None:
+        text = "nv_inference_pending_request_count {0}\nnv_inference_request_success {0}\n"
+        text += "nv_inference_request_duration_us {0}"
+        answering(text.format(server.requests).encode())(handler)
+
+    server.answer = answer
     source = EndpointSource([server.url], wanted=True)
     source.read(0)
     found = {found.point.metric: found.point.value for found in source.read(5)}
-    assert found == {"request_rate": 0.0, "queue_length": 2.0}
+    assert found == {"request_rate": 0.2, "queue_length": 2.0}
 
 
 def test_one_that_served_and_fails_is_a_gap_though_guessed(server) -> None:
