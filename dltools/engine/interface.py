@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 from dltools.engine import cgroup
@@ -258,12 +258,6 @@ class Container:
         return self.service.slot or self.labels.get(ORIGIN) or self.id
 
     @property
-    def has_record(self) -> bool:
-        """Whether an engine keeps a record of it; else its cgroup, the one at a path, is all that
-        there is of it, and has its limits."""
-        return not self.cgroup_path
-
-    @property
     def dltools_labels(self) -> dict[str, str]:
         """The labels that are meant for this toolkit."""
         return {k: v for k, v in sorted(self.labels.items()) if k.startswith(PREFIX)}
@@ -282,12 +276,6 @@ class Container:
         return cgroup.of_process(
             self.pid, mounted, root, container_id=self.id, path=self.cgroup_path
         )
-
-    def mount_of(self, path: str) -> Mount | None:
-        """Return the mount that a path inside the container is on, None if it is on none."""
-        inside = PurePosixPath(path)
-        mounts = [mount for mount in self.mounts if inside.is_relative_to(mount.destination)]
-        return max(mounts, key=lambda mount: len(mount.destination), default=None)
 
 
 @dataclass(frozen=True, slots=True)

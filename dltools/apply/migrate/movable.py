@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import PurePosixPath
 
 from dltools.engine.interface import Container, Engine
 from dltools.engine.parts import Moves, needed
@@ -39,7 +40,7 @@ def _checkpoint(container: Container) -> Iterator[str]:
             f"it has no label {CHECKPOINT}, and would start from scratch on the other host; "
             "--force moves it anyway"
         )
-    elif container.mount_of(path) is None:
+    elif not any(PurePosixPath(path).is_relative_to(m.destination) for m in container.mounts):
         yield f"its checkpoint {path} is not on a volume that another host can share"
 
 

@@ -172,13 +172,13 @@ class Request(MoreMessages, EngineOptions):
             return Operation.SHOW_STATUS
         return Operation.SHOW_HISTORY if self.shows_history else Operation.APPLY
 
-    @property
-    def rules(self) -> Rules:
-        """What may be changed; where they are forced, jobs without a checkpoint are moved, too.
-        Raises `ConfigError` for a wrong expression."""
-        from dltools.apply.refusals import Rules
-        from dltools.probe.progress.user_patterns import Expression
 
-        names = [Expression(name, "--name") for name in self.names]
-        labels = tuple(self.labels)
-        return Rules(labels, names, self.max_changes, self.max_age_s, is_forced=self.is_forced)
+def rules_of(request: Request) -> Rules:
+    """Return what may be changed; where that is forced, jobs without a checkpoint are moved, too.
+    Raises `ConfigError` for a wrong expression."""
+    from dltools.apply.refusals import Rules
+    from dltools.probe.progress.user_patterns import Expression
+
+    names = [Expression(name, "--name") for name in request.names]
+    bounds = (request.max_changes, request.max_age_s)
+    return Rules(tuple(request.labels), names, *bounds, is_forced=request.is_forced)

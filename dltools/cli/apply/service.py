@@ -16,19 +16,16 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import typer
 
 from dltools.apply.refusals import Rules
+from dltools.cli.apply.request import Request, rules_of
 from dltools.cli.exits import print_message
 from dltools.cli.remarks import as_root, print_remark
 from dltools.engine.state_folder import SYSTEM
 from dltools.errors import AccessError, ConfigError, OutputError, UnavailableError
 from dltools.whole_files import atomic_file
-
-if TYPE_CHECKING:
-    from dltools.cli.apply.request import Request
 
 NAME = "dltools-stream"
 _MARK = "# Written by dl-apply --install-service; dl-apply --remove-service removes it.\n"
@@ -200,7 +197,7 @@ def service_asked(asked: Request) -> PipeService | None:
         or any((asked.undoes, asked.stops, asked.tell, asked.shows_status, asked.shows_history))
         or any((asked.releases, asked.restores, asked.names_engines, asked.state_directory))
         or (asked.input, asked.lease_s, asked.hold_s) != ("-", None, None)
-        or asked.rules != Rules(tuple(asked.labels), [])
+        or rules_of(asked) != Rules(tuple(asked.labels), [])
         or (asked.removes_service and (asked.policy or asked.labels or asked.contact))
     ):
         raise typer.BadParameter(

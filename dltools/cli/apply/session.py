@@ -26,6 +26,7 @@ from dltools.apply.turns import Rotation
 from dltools.apply.undo import end_dead_leases, unpause_leftovers
 from dltools.apply.waiting_file import WaitingFile
 from dltools.cli.apply.printing import left_paused_message
+from dltools.cli.apply.request import Request, rules_of
 from dltools.cli.exits import print_message
 from dltools.engine import state_folder, turn_notes
 from dltools.engine.journal import Journal
@@ -38,7 +39,6 @@ from dltools.errors import UnavailableError
 from dltools.text import listed
 
 if TYPE_CHECKING:
-    from dltools.cli.apply.request import Request
     from dltools.engine.address import Address
     from dltools.engine.interface import Engine
 
@@ -127,7 +127,7 @@ class Session:
         copies = request.deliver_directory is not None or len(addresses) > 1
         silent_s = _LONGEST_COPY_S if copies else request.patience_s
         self.guard = Guard(home, self._run, addresses, silent_s)
-        self._rules = request.rules
+        self._rules = rules_of(request)
         connectors = {
             address.name: partial(self._engine_actuator, address) for address in addresses
         }

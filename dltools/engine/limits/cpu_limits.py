@@ -52,11 +52,11 @@ class Locator:
 def settings_in_force(located: LocatedContainer) -> Limits:
     """Return the settings in force: from the kernel's files, else from the engine's record."""
     directory = located.controller("cpu")
-    if directory is None and (located.cgroup is None or located.container.has_record):
+    if directory is None and (located.cgroup is None or not located.container.cgroup_path):
         return recorded_settings(located)
     settings: Limits = {}
     weight = directory.weight() if directory else None
-    if directory is not None and (weight is not None or located.container.has_record):
+    if directory is not None and (weight is not None or not located.container.cgroup_path):
         settings["cpus"] = _quota(directory.quota(), located)
     if weight is not None:
         settings["weight"] = weight

@@ -46,7 +46,7 @@ def read_files(located: LocatedContainer) -> dict[str, str]:
     for name, path in _paths(located).items():
         with suppress(OSError):
             texts[name] = path.read_text().strip()
-    if CPUSET in texts and located.container.has_record:
+    if CPUSET in texts and not located.container.cgroup_path:
         texts[CPUSET] = _directory(located, "cpuset").cpuset() or ""
     return texts
 

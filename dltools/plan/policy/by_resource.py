@@ -63,7 +63,7 @@ def sharing_devices(jobs: Iterable[Job]) -> list[list[Job]]:
     share a device, or if a chain of shared ones connects them."""
     groups: list[tuple[set[str], list[Job]]] = []
     for job in jobs:
-        held, joined = set(job.use.devices), [job]
+        held, joined = set(job.use.gpus), [job]
         if not held:
             continue
         apart = []
@@ -82,7 +82,7 @@ def _parts(host: HostState) -> list[HostState]:
     on_cpus = [job for job in host.jobs if not job.use.resource.is_device]
     others = [job for job in host.jobs if job.use.resource.is_device]
     parts = [host.part(host.cpus, on_cpus)] if on_cpus else []
-    for jobs in (*sharing_devices(others), *([job] for job in others if not job.use.devices)):
-        held = {device for job in jobs for device in job.use.devices}
+    for jobs in (*sharing_devices(others), *([job] for job in others if not job.use.gpus)):
+        held = {device for job in jobs for device in job.use.gpus}
         parts.append(host.part(float(len(held) or 1), jobs))
     return parts

@@ -132,13 +132,13 @@ class RecordedHost:
         if not uses and not self.holds_devices:
             return False
         return any(
-            uses.get(key, {}).keys() != container.use.devices
+            uses.get(key, {}).keys() != container.use.gpu_use.gpus.keys()
             for key, container in self.history.containers.items()
         )
 
     def _note_holders(self) -> None:
         self.holds_devices = any(
-            container.use.devices for container in self.history.containers.values()
+            container.use.gpus for container in self.history.containers.values()
         )
 
     def _set_containers(self, number: int, layout: Layout, introduce: Introduce) -> None:

@@ -200,7 +200,8 @@ class ContainerHistory:
     ) -> None:
         """Record from new samples, before their points are added, which devices it holds and how it
         uses each."""
-        if self.use.note_devices(times, uses):
+        begun = [self.use.gpu_use.add(*sample) for sample in zip(times, uses, strict=True)]
+        if any(begun):  # its effort counts in another unit from then on
             self.progress.forget_costs()
 
     def forget(self, until: int) -> None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import bisect
 import math
-from collections.abc import Iterable, KeysView, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from operator import eq, le
@@ -16,7 +16,6 @@ from typing import NamedTuple
 from dltools.notation.resources import Resource
 from dltools.notation.times import MICRO
 from dltools.observations import idleness
-from dltools.observations.host_samples import DeviceUse
 from dltools.plan.signals.effort import value_at
 from dltools.plan.signals.gpu_use import GpuUse
 from dltools.plan.signals.in_force import InForce
@@ -239,23 +238,10 @@ class Use:
                 self.is_busy = False
             last = (time, used)
 
-    def note_devices(
-        self, times: Sequence[int], uses: Sequence[Mapping[str, DeviceUse] | None]
-    ) -> bool:
-        """Record from new samples which devices it holds and how it uses each. Tell whether its
-        effort counts in another unit from then on."""
-        begun = [self.gpu_use.add(*sample) for sample in zip(times, uses, strict=True)]
-        return any(begun)
-
-    @property
-    def devices(self) -> KeysView[str]:
-        """The devices that it holds."""
-        return self.gpu_use.gpus.keys()
-
     @property
     def gpus(self) -> tuple[str, ...]:
-        """Those of them that are GPUs: all, so far."""
-        return tuple(self.devices)
+        """The GPUs that it holds: all the devices that there are so far."""
+        return tuple(self.gpu_use.gpus)
 
     def is_feeder(self, now: int) -> bool:
         """Tell whether it trains or serves on a GPU: it has used one within the last minutes, so
