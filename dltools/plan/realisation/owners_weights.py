@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from dltools.actions.settings import Settings
+from dltools.notation.limits import DEFAULT_WEIGHT
 from dltools.plan.realisation.bounds import can_be_done
 from dltools.plan.realisation.options import Mode
 from dltools.plan.realisation.queue_positions import Queue
@@ -43,6 +44,7 @@ def by_owners_weights(
         raised = {key: max(given["weight"], least / ratio) for key, given in part.settings.items()}
         settings |= {key: {"weight": level} for key, level in raised.items()}
         least = max(least, *(level * ratio for level in raised.values()))
+    _keep_together(host, settings)
     positions = ChainMap(*(dict(part.queue.positions) for part in parts))
     dues = (part.queue.due for part in parts)
     return host.realisation(
@@ -51,6 +53,18 @@ def by_owners_weights(
         notes={key: note for part in parts for key, note in part.notes.items()},
         queue=Queue(dict(positions), min(filter(None, dues), default=None)),
     )
+
+
+def _keep_together(host: SharedHost, settings: dict[str, Settings]) -> None:
+    """Lower the weights of the first jobs until all jobs have no more together than their owners
+    asked for: what is raised so that nobody waits behind who asked for less is others' else."""
+    sizes = {job.id: job.owner.ratio * len(job.containers) for job in host.jobs}
+    high = [key for key, given in settings.items() if given["weight"] > DEFAULT_WEIGHT]
+    own = math.fsum(settings[key]["weight"] * sizes[key] for key in high)
+    others = math.fsum(settings[key]["weight"] * sizes[key] for key in settings.keys() - high)
+    factor = (DEFAULT_WEIGHT * math.fsum(sizes.values()) - others) / (own or 1.0)
+    for key in high if factor < 1 else ():
+        settings[key] = {"weight": max(DEFAULT_WEIGHT, settings[key]["weight"] * factor)}
 
 
 def _among(host: SharedHost, jobs: list[Job]) -> SharedHost:

@@ -88,10 +88,11 @@ def test_who_asked_for_more_never_waits_behind_who_asked_for_less(mode) -> None:
 
 def test_those_who_asked_for_the_same_queue_behind_each_other_alone() -> None:
     """c waits behind b, but no lower than d, who asked for less and is the first of its queue. The
-    first of a queue has 0.85 of the weights of all in it."""
+    first of a queue has 0.85 of the weights of all in it, but all together no more than their
+    owners asked for, which is 6144: c has more than alone, so b and d less."""
     jobs = [owned(name, 2, ratio=2.0) for name in "bc"] + [owned(name, 2) for name in "de"]
     found = weights_of(Mode.PRIORITY, *jobs, b=0.4, c=0.1, d=0.3, e=0.2)
-    assert found == {"b": 3482.0, "c": 1741.0, "d": 1741.0, "e": 10.0}
+    assert found == {"b": 2929.0, "c": 1741.0, "d": 1464.0, "e": 10.0}
     heavy = [owned(name, 2, ratio=4.0) for name in "bcd"] + [owned("e", 2, ratio=0.01)]
     found = weights_of(Mode.PRIORITY, *heavy, b=0.4, c=0.3, d=0.2, e=0.1)
     assert found == {"b": 10444.0, "c": 40.0, "d": 10.0, "e": 10.0}
@@ -100,10 +101,10 @@ def test_those_who_asked_for_the_same_queue_behind_each_other_alone() -> None:
 def test_shares_become_weights_among_those_who_asked_for_the_same() -> None:
     jobs = [owned(name, ratio=2.0) for name in "ab"] + [owned(name) for name in "cd"]
     assert weights_of(Mode.WEIGHT, *jobs, a=0.3, b=0.1, c=0.2, d=0.4) == {
-        "a": 3072.0,  # 2048 * 0.75 / 0.5
-        "b": 1365.0,  # no less than d; its share alone gives 1024
+        "a": 2836.0,  # 3072, which is 2048 * 0.75 / 0.5, but all have 6144 together
+        "b": 1365.0,  # as d would have; its share alone gives 1024
         "c": 683.0,
-        "d": 1365.0,
+        "d": 1260.0,
     }
 
 
