@@ -236,9 +236,9 @@ def test_the_metric_is_the_one_that_the_policies_judge_by(series, labels, metric
 UNKNOWN = math.nan
 
 
-def sample(time: float = 0.0, set_: Limits | None = None, **more: object) -> ContainerSample:
+def sample(time: float = 0.0, given: Limits | None = None, **more: object) -> ContainerSample:
     usual: Limits = {"cpus": 2.0, "weight": 1024.0, "cpuset": "0-1"}
-    in_force: Limits = {**usual, **(set_ or {})}
+    in_force: Limits = {**usual, **(given or {})}
     here = ContainerSample(time, 2.0, "running", UNKNOWN, time, in_force, UNKNOWN)
     return here._replace(**more)  # type: ignore[arg-type]
 
@@ -247,9 +247,9 @@ def sample(time: float = 0.0, set_: Limits | None = None, **more: object) -> Con
     ("more", "expected"),
     [
         ({}, {}),
-        ({"set_": {"cpus": 0.5}}, {"cpus": 0.5}),
-        ({"set_": {"weight": 300.0}}, {"weight": 300.0}),
-        ({"set_": {"cpuset": "1"}}, {"cpuset": "1"}),
+        ({"given": {"cpus": 0.5}}, {"cpus": 0.5}),
+        ({"given": {"weight": 300.0}}, {"weight": 300.0}),
+        ({"given": {"cpuset": "1"}}, {"cpuset": "1"}),
         ({"state": "paused"}, {"state": "paused"}),
         ({"turn_s": 2.0}, {"turn_s": 2.0}),
         ({"turn_s": 2.0, "turn_queue": "GPU-1"}, {"turn_s": 2.0, "queue": "GPU-1"}),
@@ -273,9 +273,9 @@ def limits(**by_name: list[ContainerSample]) -> dict[str, list[tuple[float, floa
 
 
 def test_what_is_allowed_is_a_share_by_weight_unless_a_limit_is_lower() -> None:
-    found = limits(a=[sample(set_={"weight": 3072.0})], b=[sample()])
+    found = limits(a=[sample(given={"weight": 3072.0})], b=[sample()])
     assert found == {"a": [(0, 1.5)], "b": [(0, 0.5)]}
-    found = limits(a=[sample(set_={"cpus": 0.3})], b=[sample(set_={"cpuset": "0"})], c=[sample()])
+    found = limits(a=[sample(given={"cpus": 0.3})], b=[sample(given={"cpuset": "0"})], c=[sample()])
     assert found == {"a": [(0, 0.3)], "b": [(0, 1.0)], "c": [(0, pytest.approx(2 / 3))]}
     found = limits(a=[sample(state="paused")], b=[sample()])  # it takes no part
     assert found == {"a": [(0, 0.0)], "b": [(0, 2.0)]}

@@ -49,12 +49,12 @@ def equal_parts(needs: Sequence[tuple[float, float]], cpus: float) -> list[float
     """Return how many CPUs each job of a kind has for a weight of 1, where jobs share a host by
     weight and none has more than it can use. `needs`: (CPUs that a job can use, by its weight; the
     sum of the weights of such jobs), in order."""
-    left, number = cpus, sum(count for _, count in needs)
+    left, weights = cpus, sum(weight for _, weight in needs)
     parts = []
-    for need, count in needs:
-        parts.append(min(need, max(0.0, left) / number))
-        left -= parts[-1] * count
-        number -= count
+    for need, weight in needs:
+        parts.append(min(need, max(0.0, left) / weights))
+        left -= parts[-1] * weight
+        weights -= weight
     return parts
 
 

@@ -44,7 +44,7 @@ def by_owners_weights(
         raised = {key: max(given["weight"], least / ratio) for key, given in part.settings.items()}
         settings |= {key: {"weight": level} for key, level in raised.items()}
         least = max(least, *(level * ratio for level in raised.values()))
-    _keep_together(host, settings)
+    _lower_to_the_sum(host, settings)
     positions = ChainMap(*(dict(part.queue.positions) for part in parts))
     dues = (part.queue.due for part in parts)
     return host.realisation(
@@ -55,9 +55,10 @@ def by_owners_weights(
     )
 
 
-def _keep_together(host: SharedHost, settings: dict[str, Settings]) -> None:
-    """Lower the weights of the first jobs until all jobs have no more together than their owners
-    asked for: what is raised so that nobody waits behind who asked for less is others' else."""
+def _lower_to_the_sum(host: SharedHost, settings: dict[str, Settings]) -> None:
+    """Lower the weights of the first jobs until all jobs together have no more than their owners
+    asked for. Some were raised, so that nobody waits behind who asked for less: without this,
+    programs that are no jobs would have less of the CPUs than under Docker alone."""
     sizes = {job.id: job.owner.ratio * len(job.containers) for job in host.jobs}
     high = [key for key, given in settings.items() if given["weight"] > DEFAULT_WEIGHT]
     own = math.fsum(settings[key]["weight"] * sizes[key] for key in high)
