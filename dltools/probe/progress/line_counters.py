@@ -156,7 +156,7 @@ def place(line: str, tokens: Sequence[Token], metrics: int = 0) -> Place:
         step, other = _bare(line, tokens, epoch_end, metrics)
         epoch = epoch or other
     found = Place(None if step == epoch else step, scale, epoch)
-    bar = bar_in(line)
+    bar = bar_in(line, metrics)
     return _of_bar(bar, line, found, metrics, goes_on=rank in _BESIDE_BARS) if bar else found
 
 
@@ -183,10 +183,12 @@ def _short_epoch(tokens: Sequence[Token]) -> Span | None:
     return shorts[0] if shorts and not of_episode else None
 
 
-def bar_in(line: str) -> re.Match[str] | None:
-    """Return the bar in a line, None if it has none."""
-    match: re.Match[str] | None = _BAR_FORM.search(line) if "/" in line else None
-    return match
+def bar_in(line: str, metrics: int = 0) -> re.Match[str] | None:
+    """Return the bar in a line, the last of those before its metrics, None if it has none."""
+    bar: re.Match[str] | None = _BAR_FORM.search(line) if "/" in line else None
+    while bar and (later := _BAR_FORM.search(line, bar.end(), max(metrics, bar.end()))):
+        bar = later
+    return bar
 
 
 def _is_about(line: str, epoch_end: int, token: Token, metrics: int) -> bool:
