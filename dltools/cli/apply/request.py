@@ -18,17 +18,21 @@ if TYPE_CHECKING:
 
 _ONE_OPERATION = "give only one of --undo, --restore, --status, --history and --release"
 
-_OF_PLANS = "--label, --max-changes, --name and --tell are for a run that applies plans"
+_ONLY_OF_PLANS = "--label, --max-changes, --name and --tell are for a run that applies plans"
 
 
 class Operation(Enum):
     """What dl-apply is to do."""
 
     APPLY = auto()
+    CHECK_OFFLINE = auto()
     UNDO = auto()
     SHOW_STATUS = auto()
     SHOW_HISTORY = auto()
     RELEASE = auto()
+
+
+_OF_PLANS = (Operation.APPLY, Operation.CHECK_OFFLINE)
 
 
 def beside_process(text: str) -> int:
@@ -152,8 +156,8 @@ class Request(MoreMessages, EngineOptions):
         if self.contact and self.tell is None and not self.installs_service:
             raise typer.BadParameter("--contact needs --tell")
         of_plans = (self.labels, self.names, self.max_changes is not None, self.tell)
-        if any(of_plans) and self.operation is not Operation.APPLY:
-            raise typer.BadParameter(_OF_PLANS)
+        if any(of_plans) and self.operation not in _OF_PLANS:
+            raise typer.BadParameter(_ONLY_OF_PLANS)
         if self.stops and self.operation is not Operation.UNDO:
             raise typer.BadParameter("--stop needs --undo")
         if self.stops and self.is_dry_run:
@@ -170,7 +174,14 @@ class Request(MoreMessages, EngineOptions):
             return Operation.UNDO
         if self.shows_status:
             return Operation.SHOW_STATUS
-        return Operation.SHOW_HISTORY if self.shows_history else Operation.APPLY
+        if self.shows_history:
+            return Operation.SHOW_HISTORY
+        return Operation.CHECK_OFFLINE if self.is_offline else Operation.APPLY
+
+    @property
+    def shows_table(self) -> bool:
+        """Whether what is shown is a table, unless it was asked for otherwise."""
+        return self.format is not RecordFormat.JSONL
 
 
 def rules_of(request: Request) -> Rules:

@@ -100,7 +100,7 @@ def open_session(request: Request, *, is_undo: bool = False) -> Iterator[Session
 class Session:
     """What a run works with. `actuator` changes containers; `history` is what is written down of
     that, `waiting` what tells all users who waits; `guard` outlives the run, and undoes what it
-    holds under lease.
+    holds under lease; `directories` are those where state of this machine may be.
 
     Engines are connected to when the actuator needs them. Containers that an earlier run has left
     paused are unpaused first, and, but for an undo, what it held under lease is undone.
@@ -111,7 +111,7 @@ class Session:
     ) -> None:
         """`state` is locked, and None for a dry run; `marks` are None for an undo, too."""
         self._home, self._state, self._marks = home, state, marks
-        self._directories = state_folder.state_directories(request.state_directory)
+        self.directories = state_folder.state_directories(request.state_directory)
         self._deliver_directory = request.deliver_directory
         addresses = request.addresses()
         self._is_only_one = len({address.name for address in addresses}) == 1
@@ -138,10 +138,10 @@ class Session:
 
     def _engine_actuator(self, address: Address) -> EngineActuator:
         home, folder = self._home, self._deliver_directory
-        engine = connect(address, self._directories, self._patience_s, self._paused)
+        engine = connect(address, self.directories, self._patience_s, self._paused)
         self._answering.add(engine, address.name)
         if self._state is None:
-            if message := left_paused_message(engine, self._directories):
+            if message := left_paused_message(engine, self.directories):
                 print_message(message)
         else:
             if self._marks is not None:
