@@ -197,9 +197,7 @@ class Planner:
     def _decided(self, *, pending: bool, is_lasting: bool) -> _Decided:
         """Return what was decided at the newest samples."""
         rounds, hosts = self._rounds, self.newest_hosts() if pending else self.hosts.histories()
-        realised = {
-            host.name: rounds.realise(host, host.look(), is_lasting=is_lasting) for host in hosts
-        }
+        realised = {host.name: rounds.planned(host, is_lasting=is_lasting) for host in hosts}
         decided = list(decisions.decisions(hosts, realised))
         actions, nothing = decisions.actions(hosts, decided), ""
         if not actions:

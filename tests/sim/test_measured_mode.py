@@ -1,12 +1,13 @@
 """The default mode follows from what jobs lose by competing, not from their threads alone."""
 
+from typing import Any
+
 import pytest
 from helpers.examples import some_of
 from helpers.simulations import simulation
 
 from dltools.plan.hosts.host_history import HostHistory
 from dltools.plan.hosts.rounds import Rounds
-from dltools.plan.realisation.mode import ModeChoice
 from dltools.plan.realisation.options import Mode
 from dltools.plan.realisation.shared_host import Realisation
 from dltools.sim.workload import HostSpec, Job, workload_of
@@ -19,15 +20,16 @@ def run(
 ) -> tuple[float, Choices]:
     """Return the makespan (s) of three jobs of two threads, and each change of mode: when, why."""
     choices: Choices = []
-    realise = Rounds.realise
+    run_round = Rounds.run
 
-    def noted(self: Rounds, host: HostHistory, *choice: ModeChoice | None) -> Realisation:
-        found = realise(self, host, *choice)
-        if len(host.jobs()) == 3 and (not choices or choices[-1][1:] != (found.mode, found.why)):
+    def noted(self: Rounds, host: HostHistory, *others: Any, **given: bool) -> Realisation | None:
+        found = run_round(self, host, *others, **given)
+        is_of_all = len(host.jobs()) == 3
+        if found and is_of_all and (not choices or choices[-1][1:] != (found.mode, found.why)):
             choices.append(((host.sampled_at or 0) / 1e6, found.mode, found.why))
         return found
 
-    monkeypatch.setattr(Rounds, "realise", noted)
+    monkeypatch.setattr(Rounds, "run", noted)
     jobs = tuple(
         Job(f"j{number}", 10.0 * number, work=400.0, threads=2, epochs=400, spin=spin)
         for number in range(3)

@@ -125,15 +125,16 @@ class Rounds:
         outlook.alone = outlook.alone.after(host.sampled_at or 0, jobs, cpus, idle_s)
         if self._moves_levers:
             move_levers(host)
-        choice = self._choice(host, look)
+        state = host.state(look.jobs)
+        choice = self._choice(host, look, state)
         if not self.measures:
-            realisation = self._settings(host, look, choice)
+            realisation = self._settings(host, look, state, choice)
             host.queue = realisation.queue
             return realisation
         is_crowded = choice.compared is not None
         if self._look_ahead(host, look, choice):
-            choice = self._choice(host, look)
-        realisation = self._settings(host, look, choice)
+            choice = self._choice(host, look, state)
+        realisation = self._settings(host, look, state, choice)
         host.queue = note_places(host, look.jobs, realisation, is_crowded=is_crowded)
         return realisation
 
@@ -157,9 +158,11 @@ class Rounds:
         outlook.cpus_left = measured_cpus_left(host, beside, is_crowded=is_crowded)
         return (outlook.contention.paused_at, outlook.cpus_left.count) != before
 
-    def _settings(self, host: HostHistory, look: Look, choice: ModeChoice) -> Realisation:
+    def _settings(
+        self, host: HostHistory, look: Look, state: HostState, choice: ModeChoice
+    ) -> Realisation:
         """Return the settings of a host's containers, which are managed from now on."""
-        realisation = self.realise(host, look, choice)
+        realisation = self._realise(host, look, state, choice)
         for key, setting in realisation.settings.items():
             container = host.containers[key]
             container.managed = True
@@ -169,27 +172,30 @@ class Rounds:
             job.managed = differs(realisation.settings.get(job.id, {}), present, host.cpus)
         return realisation
 
-    def realise(
+    def planned(self, host: HostHistory, *, is_lasting: bool) -> Realisation:
+        """Return the settings of a host's containers at its newest sample; `is_lasting`: mild ones,
+        as they may stay for good."""
+        look = host.look()
+        state = host.state(look.jobs)
+        choice = self._choice(host, look, state)
+        if is_lasting:
+            choice = choice.mild(as_asked=self.options.mode is not None)
+        return self._realise(host, look, state, choice, is_lasting=is_lasting)
+
+    def _realise(
         self,
         host: HostHistory,
         look: Look,
-        choice: ModeChoice | None = None,
+        state: HostState,
+        choice: ModeChoice,
         *,
         is_lasting: bool = False,
     ) -> Realisation:
-        """Return the settings of a host's containers at its newest sample, in the mode that was
-        chosen there, or is; `is_lasting`: mild ones, as they may stay for good."""
-        state, competing = host.state(look.jobs), self._competing(look)
-        is_asked, jobs = self.options.mode is not None, (*look.jobs, *competing)
-        choice = choice or self._choice(host, look)
-        if is_lasting:
-            choice = choice.mild(as_asked=is_asked)
-        choice = possible(
-            choice, jobs, is_asked=is_asked, is_lasting=is_lasting, others=state.others
-        )
+        competing, is_asked = self._competing(look), self.options.mode is not None
+        jobs, others = (*look.jobs, *competing), state.others
+        choice = possible(choice, jobs, is_asked=is_asked, is_lasting=is_lasting, others=others)
         if self._moves_levers and not is_lasting:
-            levers = lever_settings(host, self.options.queue)
-            choice = replace(choice, levers=levers)
+            choice = replace(choice, levers=lever_settings(host, self.options.queue))
         cores = host.load.by_core(host.cpuset) if choice.cpus_left else ()
         dues, leaving = self._dues(host, choice), host.no_longer_jobs()
         situation = Situation(host.queue, dues, cores, look.silent, competing, leaving)
@@ -236,9 +242,8 @@ class Rounds:
         is_wanted = self.options.mode is Mode.QUOTA or self.requirements.servers
         return self.has_levers and is_wanted and self.options.queue.feeders == "first"
 
-    def _choice(self, host: HostHistory, look: Look) -> ModeChoice:
+    def _choice(self, host: HostHistory, look: Look, state: HostState) -> ModeChoice:
         """Return the mode for a host at its newest sample."""
-        state = host.state(look.jobs)
         return choose_mode(self.options, state, self._competing(look), host.outlook)
 
     def _competing(self, look: Look) -> list[ContainerHistory]:

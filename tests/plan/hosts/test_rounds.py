@@ -113,7 +113,7 @@ def test_a_round_returns_the_settings_and_keeps_the_allocations() -> None:
     assert found.settings == {a.id: {"cpus": 1.0}}  # half of two CPUs
     assert found.queue == host.queue
     assert host.decision.allocations == {a.id: Allocation(0.5, "-", "")}
-    assert rounds.realise(host, host.look()).settings == found.settings
+    assert rounds.planned(host, is_lasting=False).settings == found.settings
 
 
 def test_a_policy_sees_its_host_alone() -> None:
