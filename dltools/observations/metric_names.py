@@ -78,18 +78,18 @@ _RISING_WORDS = frozenset({
 
 _FALLING = ("loss", "error", "neg", "nll", "perplexity")
 _FALLING_WORDS = frozenset({
-    "bpb", "bpc", "cer", "eer", "entropy", "fid", "kid", "kl", "lpips", "mae", "mse", "regret",
-    "rmse", "ter", "wer",
+    "ade", "bpb", "bpc", "cer", "eer", "entropy", "fde", "fid", "kid", "kl", "lpips", "mae", "mse",
+    "regret", "rmse", "ter", "wer",
 })  # fmt: skip
 """Words that fall, whatever stands beside them: `lambada_bpb`."""
 
 JUDGED = _QUALITIES.union(_RISING, _RISING_WORDS, _FALLING, _FALLING_WORDS)
 """Words by which a metric is known."""
 
-_PLAIN = frozenset({*PHASES, "total", "tot", "loss"})
+_PLAIN = frozenset({*PHASES, "total", "tot", "loss", "mel"})
 _TOTALS = frozenset({"total", "tot"})
 _WHOLES = _PLAIN | _STATISTICS | {"epoch", "overall", "batch", "step"}
-"""Words of a loss that is no part of another."""
+"""Words of a loss that is no part of another; of a spectrogram (mel) among those of a GAN."""
 
 _ACHIEVED = frozenset({"reward", "rewards", "rew", "rewmean", "eprewmean", "return", "returns",
                        "success", "win", "winrate"})  # fmt: skip
@@ -182,7 +182,7 @@ def evaluation_rank(name: str) -> Rank:
     whole = _WHOLE_REWARDS if group <= 1 else _PLAIN
     is_whole = whole.issuperset(words) or (group > 1 and not _TOTALS.isdisjoint(words))
     part = 1 if ("loss" in words or group <= 1) and not is_whole else 0
-    part = part or (1 if _AT_ONE.search(lower) else 0)
+    part = part or (1 if _AT_ONE.search(lower) or "box" in words else 0)
     achieved = _achieved(frozenset(words)) if group <= 1 else 0
     return group, achieved, extreme + part, _LATER.get(words[0], 0), name
 
@@ -278,7 +278,8 @@ def evaluation_order(seen: Mapping[str, Seen]) -> list[str]:
     often: `loss` at each step, and a `val_loss` at the end. One that is no loss does so where the
     training loss came twice. So does one that came often and never
     changed, where another has. A part of a loss, `val_loss_ctc` beside `val_loss`, comes after the
-    whole. Beside the losses of an adversarial pair, what measures samples
+    whole, and an evaluation's metric of which nothing tells whether it is to rise after the
+    training loss. Beside the losses of an adversarial pair, what measures samples
     comes first: `fid`, `inception_score`. Of metrics of one kind, one that came a tenth as often as
     another comes after it.
     """
@@ -299,8 +300,9 @@ def evaluation_order(seen: Mapping[str, Seen]) -> list[str]:
     def key(name: str) -> tuple[bool, bool, bool, bool, int, bool, bool, tuple[object, ...]]:
         peak, points, is_constant = seen[name]
         rank = evaluation_rank(name)
-        has_twin = rank[0] == _OTHER_EVALUATION and f"val_{name}" in seen
-        group = _TRAINING_LOSS + 2 if has_twin else rank[0]  # that of the training
+        is_later = f"val_{name}" in seen or (has_loss and not _is_known(name))
+        is_later &= rank[0] == _OTHER_EVALUATION
+        group = _TRAINING_LOSS + 2 if is_later else rank[0]
         is_still = has_change and is_constant and points >= OFTEN
         is_score = rank[0] in (_EVALUATION, _OTHER_EVALUATION) and not is_loss(name)
         may_wait = bool(series) or (is_score and has_loss)
@@ -311,6 +313,15 @@ def evaluation_order(seen: Mapping[str, Seen]) -> list[str]:
         return *is_worse, group, name.startswith(losses), is_rare, rank[:-1]
 
     return sorted(seen, key=key)
+
+
+def _is_known(name: str) -> bool:
+    """Tell whether a name says whether its metric is to rise."""
+    lower = name.lower()
+    words = {word.rstrip("0123456789") for word in lower.split("_")}
+    return any(part in lower for part in (*_FALLING, *_RISING)) or bool(
+        words & (_FALLING_WORDS | _RISING_WORDS | _QUALITIES)
+    )
 
 
 def is_adversarial(names: Iterable[str]) -> bool:

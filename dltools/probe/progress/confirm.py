@@ -92,11 +92,12 @@ class Confirmation(Generic[T]):
                 names = tuple([point[0] for point in points])
                 return self._released(names, reading) + now
             return now
-        if reading.meaning.is_final and all(point.metric in self._sure for point in points):
-            return []
         names = tuple([point[0] for point in points])
         if reading.meaning.is_final:
             names = ("final", *names)
+            is_known = all(point.metric in self._sure for point in points)
+            if is_known and names not in self._series:
+                return []
         is_known = (len(names) > 1 or reading.meaning.has_fraction) and names in self._series
         if is_known or all(self._is_known(point, reading) for point in points):
             return now

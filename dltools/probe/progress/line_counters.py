@@ -101,7 +101,7 @@ _OF_BAR = Regex(
 _BESIDE_BARS = tuple(map(step_rank, ("global_step", "step", "env_step")))
 """Counters that go on where a bar begins anew."""
 
-_TRIAL = step_rank("trial")
+_TRIAL, _ITERATION = step_rank("trial"), step_rank("iter")
 _OF_EPISODE = Regex(
     r".*(?:rew|ret|score|eps|steps|frame|len|win|success|fitness|[ _]r$)", re.IGNORECASE
 )
@@ -132,6 +132,8 @@ def place(line: str, tokens: Sequence[Token], metrics: int = 0) -> Place:
                 step is not None or _is_about(line, epoch_end, token, metrics)
             ):
                 continue  # how many an epoch or an episode has
+            if rank == _ITERATION and step and not line[step[1] : token.start].strip():
+                continue  # `iter 76 step 38`: of the optimiser
             begin = token.value[0]
             text = token.text.removesuffix(".")  # of a sentence
             if ("." not in text or token.scale) and not token.is_percent:
@@ -156,7 +158,7 @@ def place(line: str, tokens: Sequence[Token], metrics: int = 0) -> Place:
         step, other = _bare(line, tokens, epoch_end, metrics)
         epoch = epoch or other
     found = Place(None if step == epoch else step, scale, epoch)
-    bar = bar_in(line, metrics)
+    bar = bar_in(line)
     return _of_bar(bar, line, found, metrics, goes_on=rank in _BESIDE_BARS) if bar else found
 
 
@@ -183,12 +185,10 @@ def _short_epoch(tokens: Sequence[Token]) -> Span | None:
     return shorts[0] if shorts and not of_episode else None
 
 
-def bar_in(line: str, metrics: int = 0) -> re.Match[str] | None:
-    """Return the bar in a line, the last of those before its metrics, None if it has none."""
-    bar: re.Match[str] | None = _BAR_FORM.search(line) if "/" in line else None
-    while bar and (later := _BAR_FORM.search(line, bar.end(), max(metrics, bar.end()))):
-        bar = later
-    return bar
+def bar_in(line: str) -> re.Match[str] | None:
+    """Return the bar in a line, None if it has none."""
+    match: re.Match[str] | None = _BAR_FORM.search(line) if "/" in line else None
+    return match
 
 
 def _is_about(line: str, epoch_end: int, token: Token, metrics: int) -> bool:

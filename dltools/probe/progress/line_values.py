@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from dltools.observations.metric_names import PHASES, is_metric, normal_name
+from dltools.observations.metric_names import EVALUATED, PHASES, is_metric, normal_name
 from dltools.probe.progress.base import PLAIN_NUMBER, Regex
 from dltools.probe.progress.line_counters import INDEX, LOOK_BACK
 from dltools.probe.progress.tokens import COUNTER_KINDS, NameKind, Token, name_kind
@@ -112,8 +112,9 @@ def candidates(line: str, tokens: Sequence[Token]) -> list[Candidate]:
 
 
 def _of_phases(line: str, tokens: Sequence[Token]) -> dict[Token, str]:
-    """Return the tokens, with their names, that a line with a counter gives for several phases,
-    whatever their names say: `[3] train-pre:0.5 val-pre:0.4`, `my_own: 0.5 - val_my_own: 0.4`."""
+    """Return the tokens, with their names, that a line with a counter gives for several phases, or
+    for an evaluation beside a known metric, whatever their names say: `[3] train-pre:0.5
+    val-pre:0.4`, `my_own: 0.5 - val_my_own: 0.4`, `epoch=3 loss=0.5 val_mean=0.4`."""
     if not any(phase in line for phase in PHASES) or not (
         _COUNTED.match(line) or any(name_kind(token.name) in COUNTER_KINDS for token in tokens)
     ):
@@ -126,11 +127,13 @@ def _of_phases(line: str, tokens: Sequence[Token]) -> dict[Token, str]:
         base = base.lstrip("0123456789_") if phase in PHASES else normal_name(name)
         if token.delimiter in (":", "=") and "." in token.text and is_metric(base):
             found.setdefault(base, {})[token] = name
+    has_metric = any(name_kind(token.name) is NameKind.METRIC for token in tokens)
     return {
         token: name
         for names in found.values()
-        if len({normal_name(name) for name in names.values()}) > 1
         for token, name in names.items()
+        if len({normal_name(name) for name in names.values()}) > 1
+        or (has_metric and normal_name(name).startswith(EVALUATED))
     }
 
 

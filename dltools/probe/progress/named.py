@@ -81,8 +81,21 @@ _LONGEST_HEADING = 250
 _BEHIND_BAR = Regex(r"[^\[\]]{0,200}\d/\d+ \[\d[\d:]{3,12}<[^\]]{0,40}\](?=[A-Z]|\[[A-Z])")
 """A bar of tqdm with text right behind it, which another part of the program has printed."""
 
+_BAR_BEGINS = Regex(r"(?:\b[A-Za-z]\w* #?[\d/]{1,19}: {1,9})?\b\d{1,3}%\|")
+
 _RULE = Regex(r"-{3,}([A-Za-z].*)")
 """A heading in a line of dashes: `----Iteration: 3000----`."""
+
+_IMPROVED = Regex(r"\bMetric (\S{1,60}) improved.{0,80} New best score: ([\d.e+-]{1,30})")
+"""Lightning's notice that it is not yet time to stop: often all that a log has."""
+
+_NOTICED = Regex(rf"^Epoch \d+, global step \d+: '|{_IMPROVED.pattern}")
+_AGAIN = Regex(
+    r"\bbest\b[^.=]{0,60}:\s*$|\bfinal (?:evaluation|results?|test|validation)\W*$", re.IGNORECASE
+)
+"""A heading of results that are said again: `best iteration is:`, `== Final Evaluation ==`."""
+
+_LINES_OF_BEST = 8
 
 _NOTICE, _LONGEST_BAR, _LONGEST_COUNT = ", global step ", 500, 40
 _CUT_BAR = Regex(
@@ -115,6 +128,7 @@ class Named:
         self._dicts: set[frozenset[tuple[str, str]]] = set()  # the metrics of dicts below it
         self._counted: set[tuple[str, str]] = set()  # metrics with a counter in their line
         self._stepped: set[str] = set()  # the names of those with a step, but for a bar's
+        self._of_best = 0  # how many more lines may say the best results again
         self._title = ""
         self._phase = ""  # of a heading, for the lines below until one names a counter or a phase
         self._below: set[str] = set()  # the metrics below it
@@ -157,15 +171,21 @@ class Named:
                 self._dicts = self._dicts if at.step == self._shown else set()
                 self._shown = at.step
                 return NOTHING
+            self._of_best = _LINES_OF_BEST if meaning.is_final else 0
+            if meaning.is_final:
+                return NOTHING
             self.above = self.above if at is NO_COUNT else self.above.later(at)
             self._phase, self._below = meaning.phase, set()
             return NOTHING
+        if self._of_best:
+            self._of_best = self._of_best - 1 if at is NO_COUNT else 0
+            meaning = meaning._replace(is_final=True)
         if at.step is None and meaning.is_dict and at.epoch is not None:
             if texts == self._newest_dict:  # another process says it again
                 return NOTHING
             self._newest_dict = texts
             at = Count(self._step_of_bar(meaning), at.epoch)
-        if texts[0] is not None and not is_bar:
+        if texts[0] is not None and not is_bar and not meaning.is_final:
             self._stepped.update(names)
         elif texts[1] is not None and not self._stepped.isdisjoint(names):
             meaning = self._of_epoch(meaning)
@@ -266,10 +286,13 @@ def _at_end(point: Point) -> Point:
 
 
 def _of_phase(meaning: Meaning, phase: str) -> Meaning:
-    """Return the meaning of a line whose metrics are those of a phase."""
+    """Return the meaning of a line whose metrics are those of a phase, unless they name theirs."""
+    names = {
+        name: name if name.startswith(_PHASED) else f"{phase}_{name}" for name, _ in meaning.metrics
+    }
     return meaning._replace(
-        metrics=tuple((f"{phase}_{name}", printed) for name, printed in meaning.metrics),
-        wholes=frozenset(f"{phase}_{name}" for name in meaning.wholes),
+        metrics=tuple((names[name], printed) for name, printed in meaning.metrics),
+        wholes=frozenset(names[name] for name in meaning.wholes),
     )
 
 
@@ -292,7 +315,18 @@ def _shares(points: list[Point], totals: Sequence[str | None]) -> list[Point]:
 def _own_part(line: str) -> str:
     """Return a line with blanks for what says nothing: the mark of a comment, a bar or what was
     printed behind it, and, of a generation, that its best one is the result."""
-    line = f" {line[1:]}" if line[:1] == "#" else line
+    line = line.lstrip("#").rjust(len(line)) if line[:1] == "#" else line
+    if line.count("%|") > 1:  # drawings between which carriage returns are lost
+        for bar in reversed([*_BAR_BEGINS.finditer(line)]):
+            if _has_metric(line[bar.start() :]):
+                line = line[bar.start() :].rjust(len(line))
+                break
+    if "improved" in line and (better := _IMPROVED.search(line)):
+        head = line[: better.start()]
+        if _has_metric(head):
+            return head.ljust(len(line))
+        said = f"{better[1]}: ".rjust(better.start(2) - len(head)) + better[2]
+        return (head + said).ljust(len(line))
     if line[:3] == "---" and (match := _RULE.match(line)):
         line = match[1].rjust(len(line))
     if "<" in line and (bar := _BEHIND_BAR.match(line)):
@@ -356,7 +390,8 @@ def _understand(line: str) -> Meaning:
         _is_plain(line, chosen[0]),
         wholes,
         is_comment or all(_is_doubtful(candidate) for _, candidate in named),
-        bool((_BEST_EPOCH if where.epoch or where.step else _FINAL).search(line)),
+        bool((_BEST_EPOCH if where.epoch or where.step else _FINAL).search(line))
+        or bool(_NOTICED.search(printed)),
         may_be_set and line[: chosen[0].start].strip().lower() in ("", "mean"),
         is_bar=where.is_bar,
         is_end=where.is_end,
@@ -399,6 +434,8 @@ def _heading(line: str, lower: str, printed: str) -> Meaning:
         return NO_MEANING
     if bar := bar_in(line):
         return NO_MEANING._replace(numbers=marks(printed, [bar.span(1), None]), is_bar=True)
+    if _AGAIN.search(line):
+        return NO_MEANING._replace(numbers=(None, None), is_final=True)
     if _BEST_EPOCH.search(line):
         return NO_MEANING
     begin = own_start(line)

@@ -49,16 +49,17 @@ class Repeats:
 def _is_repeated(point: Point, before: Point, *, is_redrawn: bool) -> bool:
     """Tell whether a point says again what the one before it of its metric said."""
     metric, value, step, epoch = point[:4]
-    if step is not None and value == value != before.value:
-        return False
-    if value == before.value or (math.isnan(value) and math.isnan(before.value)):
-        if step is None and epoch is None:
-            return True
-        least = _LONG_OF_EVALUATION if metric.startswith(EVALUATED) else _LONG
-        is_same = step == before.step if step is not None else len(repr(value)) >= least
-        return is_same and (is_redrawn or epoch == before.epoch)
-    is_place_same = step is None and epoch is not None and before[2:4] == (None, epoch)
-    return is_place_same and _is_rounded(value, before.value)
+    if value != before.value and not (math.isnan(value) and math.isnan(before.value)):
+        is_place_same = step in (None, before.step) and epoch in (None, before.epoch)
+        return is_place_same and _is_rounded(value, before.value)
+    if step is None and epoch is None:
+        return True
+    is_evaluation = metric.startswith(EVALUATED)
+    if is_evaluation and point.source == BAR and epoch is not None and epoch == before.epoch:
+        return True
+    least = _LONG_OF_EVALUATION if is_evaluation else _LONG
+    is_same = step == before.step if step is not None else len(repr(value)) >= least
+    return is_same and (is_redrawn or epoch == before.epoch)
 
 
 def _is_rounded(value: float, other: float) -> bool:

@@ -1,5 +1,5 @@
-"""Darknet, Kaldi, CNTK, llm.c, LitGPT, Tesseract, R's nnet, PyTorch's tutorials, TD3, COCO's
-summary; vLLM, SGLang, llama.cpp, TGI, perf_analyzer.
+"""Darknet, Kaldi, CNTK, llm.c, LitGPT, Tesseract, R's nnet, PyTorch's tutorials, TD3, VITS,
+COCO's summary; vLLM, SGLang, llama.cpp, TGI, perf_analyzer.
 
 Their lines say in a fixed form what their numbers are.
 
@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 from typing import ClassVar
 
-from dltools.probe.progress.base import PLAIN_NUMBER, Point, Regex, whole
+from dltools.probe.progress.base import PLAIN_NUMBER, Point, Regex, report, whole
 from dltools.probe.progress.families.latency import UNIT, UNITS
 
 _FORMS = (
@@ -96,8 +96,16 @@ _TASK = Regex(r"(?:Evaluate annotation type \*|IoU metric: |copypaste: Task: )(\
 _READ = tuple((_hint(form), Regex(_expression(form), re.IGNORECASE)) for form in _FORMS)
 
 
-_HINTS = (*(hint.lower() for hint, _ in _READ), "annotation type", "iou metric", "copypaste: task")
-_HINTED = tuple(zip(_HINTS, (*(form for _, form in _READ), _TASK, _TASK, _TASK), strict=True))
+_ABOVE_LIST = Regex(r"\bTrain Epoch: \d+ \[\d+(?:\.\d+)?%\]\s*$", re.IGNORECASE)
+_LIST = Regex(rf"\[((?:{PLAIN_NUMBER}, ){{5,6}})(\d{{1,18}}), {PLAIN_NUMBER}\]\s*$")
+_LISTED = ("disc_loss", "gen_loss", "fm_loss", "mel_loss", "kl_loss")
+"""VITS' list of losses, a step and the learning rate, what it prints above, and the names of the
+losses; where there are six, the fifth is of the duration."""
+
+_READ_TOO = {"annotation type": _TASK, "iou metric": _TASK, "copypaste: task": _TASK}
+_READ_TOO |= {"train epoch": _ABOVE_LIST, "[0.0, 0.0, 0.0, 0.0, ": _LIST}
+_HINTED = (*((hint.lower(), form) for hint, form in _READ), *_READ_TOO.items())
+_HINTS = [hint for hint, _ in _HINTED]
 
 
 class Log:
@@ -108,6 +116,7 @@ class Log:
 
     def __init__(self) -> None:
         self._task = ""
+        self._is_above = False  # a list of losses may follow
         self._has_summary = False  # which Detectron2 says again in percent
 
     def may_read(self, lower: str) -> bool:
@@ -117,6 +126,11 @@ class Log:
 
     def points(self, line: str) -> list[Point]:
         """Return the points of one line."""
+        is_below, self._is_above = self._is_above, bool(_ABOVE_LIST.search(line))
+        if is_below and (match := _LIST.search(line)):
+            values = match[1].rstrip(", ").split(", ")
+            names = (*_LISTED[:4], "dur_loss", *_LISTED[4:]) if values[5:] else _LISTED
+            return report(self.name, zip(names, values, strict=True), step=whole(match[2]))
         for hint, form in _READ:
             if hint in line and (match := form.search(line)):
                 return self._points(match.groupdict())
