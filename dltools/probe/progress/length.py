@@ -18,7 +18,8 @@ from dltools.probe.progress.base import Point, Regex, clock
 
 _MOST = 10**9
 
-_BETWEEN = r"[\s:=#\[(]{0,4}(\d{1,10})\s{0,3}(?:/|of)\s{0,3}(\d{1,10})(?![\d./])"
+_COUNT = r"(\d{1,3}(?:,\d{3}){1,3}|\d{1,10})"
+_BETWEEN = rf"[\s:=#\[(]{{0,4}}{_COUNT}\s{{0,3}}(?:/|of)\s{{0,3}}{_COUNT}(?![\d./])"
 _EPOCHS = Regex(rf"(?<![a-z])epochs?{_BETWEEN}", re.IGNORECASE)
 _STEPS = Regex(rf"(?<![a-z])(?:steps?|iter|iters|iterations?){_BETWEEN}", re.IGNORECASE)
 _NO_TRAINING = Regex(r"(?<![a-z])(?:epochs?|val|valid|validation|eval|evaluat\w*|test\w*)"
@@ -53,9 +54,9 @@ class SaidLength:
 
     def read(self, line: str, place: LengthPlace) -> None:
         """Take note of the length that a line says at a place."""
-        are_epochs, (start, end), (total_start, total_end) = place
-        total = int(line[total_start:total_end])
-        if not 1 < total <= _MOST or int(line[start:end]) > total:
+        are_epochs, *spans = place
+        newest, total = (int(line[start:end].replace(",", "")) for start, end in spans)
+        if not 1 < total <= _MOST or newest > total:
             return
         if are_epochs:
             self._epochs, self._steps, self._is_length_new = total, None, True

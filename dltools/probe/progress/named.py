@@ -55,7 +55,7 @@ the batches of an evaluation whose mean follows."""
 _SAVED = Regex(
     r"\.(?:ckpt|pth?|safetensors|h5|pkl|bin|onnx|keras)\b"
     r"|\b[Ss]aving (?:the )?(?:best )?(?:model|checkpoint|weights) (?:at|with|from|of) "
-    r"|\bsolved in \d"
+    r"|\bsolved in \d|\b[Ss]aved at (?:step|epoch|iter)"
 )
 """A file, that one is saved, or that a task is solved: what stands beside it was said before,
 unless the line begins with a counter or shows a bar."""
@@ -82,6 +82,8 @@ _BEHIND_BAR = Regex(r"[^\[\]]{0,200}\d/\d+ \[\d[\d:]{3,12}<[^\]]{0,40}\](?=[A-Z]
 """A bar of tqdm with text right behind it, which another part of the program has printed."""
 
 _BAR_BEGINS = Regex(r"(?:\b[A-Za-z]\w* #?[\d/]{1,19}: {1,9})?\b\d{1,3}%\|")
+
+_TOTAL = Regex(r"/(\d{1,15})")
 
 _RULE = Regex(r"-{3,}([A-Za-z].*)")
 """A heading in a line of dashes: `----Iteration: 3000----`."""
@@ -124,6 +126,7 @@ class Named:
         self._counts_on = False  # steps go on from one epoch to the next
         self._bar, self._is_evaluation = NO_COUNT, False
         self._shown: int | None = None  # of a bar without metrics
+        self._longest = 0  # the steps of the longest such bar
         self._newest_dict: Sequence[str | None] = ()
         self._dicts: set[frozenset[tuple[str, str]]] = set()  # the metrics of dicts below it
         self._counted: set[tuple[str, str]] = set()  # metrics with a counter in their line
@@ -167,9 +170,11 @@ class Named:
         at = count(texts[0], meaning.scale, texts[1])
         is_bar, names = meaning.is_bar, [name for name, _ in meaning.metrics]
         if not meaning.metrics:
-            if is_bar:
-                self._dicts = self._dicts if at.step == self._shown else set()
-                self._shown = at.step
+            if is_bar:  # the longest one is the training's, not that of an evaluation
+                total = int(texts[2] or 0)
+                if total >= self._longest:
+                    self._dicts = self._dicts if at.step == self._shown else set()
+                    self._shown, self._longest = at.step, total
                 return NOTHING
             self._of_best = _LINES_OF_BEST if meaning.is_final else 0
             if meaning.is_final:
@@ -211,7 +216,7 @@ class Named:
         if meaning.is_end and epoch is not None:
             points = list(map(_at_end, points))
         if step is None and epoch is None:
-            points = self.placed(points)
+            points = points if meaning.is_final else self.placed(points)
             is_sure = meaning.is_plain and points[0].value != 0
         else:
             if (at.epoch or 0) > (self.newest.epoch or 0):
@@ -325,8 +330,8 @@ def _own_part(line: str) -> str:
         head = line[: better.start()]
         if _has_metric(head):
             return head.ljust(len(line))
-        said = f"{better[1]}: ".rjust(better.start(2) - len(head)) + better[2]
-        return (head + said).ljust(len(line))
+        name, value = better.groups()
+        return f"{head}{f'{name}: '.rjust(better.start(2) - len(head))}{value}".ljust(len(line))
     if line[:3] == "---" and (match := _RULE.match(line)):
         line = match[1].rjust(len(line))
     if "<" in line and (bar := _BEHIND_BAR.match(line)):
@@ -368,8 +373,8 @@ def _understand(line: str) -> Meaning:
     if _CODE.search(line) and " reached " not in line:
         return NO_MEANING
     where = place(line, pairs, chosen[0].start)
-    is_counted = where.is_bar or (where.step and where.step[0] < chosen[0].start)
-    if _SAVED.search(line) and not is_counted:
+    saved = None if where.is_bar else _SAVED.search(line)
+    if saved and (where.step or (len(line),))[0] > min(saved.start(), chosen[0].start):
         return NO_MEANING
     named = _names(line, chosen, phase_words(line, line.lower()), has_step=where.step is not None)
     kept = [candidate.token for _, candidate in named]
@@ -433,7 +438,9 @@ def _heading(line: str, lower: str, printed: str) -> Meaning:
     if len(line) > _LONGEST_HEADING:
         return NO_MEANING
     if bar := bar_in(line):
-        return NO_MEANING._replace(numbers=marks(printed, [bar.span(1), None]), is_bar=True)
+        total = _TOTAL.match(line, bar.end(1))
+        spans = [bar.span(1), None, total and total.span(1)]
+        return NO_MEANING._replace(numbers=marks(printed, spans), is_bar=True)
     if _AGAIN.search(line):
         return NO_MEANING._replace(numbers=(None, None), is_final=True)
     if _BEST_EPOCH.search(line):

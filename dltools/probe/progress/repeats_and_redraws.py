@@ -32,6 +32,7 @@ class Repeats:
 
     def __init__(self) -> None:
         self._last: dict[str, Point] = {}  # by metric, of points with a step or an epoch
+        self._newest: dict[str, float] = {}  # by metric, of those with none
 
     def new(self, points: list[Point], *, is_redrawn: bool) -> list[Point]:
         """Return the new points of a line, and remember them."""
@@ -41,6 +42,10 @@ class Repeats:
             before = self._last.get(metric)
             if step is not None or epoch is not None:
                 self._last[metric] = point
+                if _is_rounded(point.value, self._newest.pop(metric, math.nan)):
+                    continue
+            else:
+                self._newest[metric] = point.value
             if before is None or not _is_repeated(point, before, is_redrawn=is_redrawn):
                 fresh.append(point)
         return fresh

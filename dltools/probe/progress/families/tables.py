@@ -19,11 +19,17 @@ from dltools.probe.progress.families.jsonlines import points_of
 from dltools.probe.progress.tokens import COUNTERS, NameKind, name_kind, statistics_of, step_rank
 
 _BARS = Regex(r"\s*[|\u2502\u2503]\s*")
-_BLANKS = Regex(r"\s{2,}|\t")
+_BLANKS_FORM = r"\s{2,}|\t"
+_BLANKS = Regex(_BLANKS_FORM)
 _TWO_WORDS = Regex(
     r"(?<!\S)(train(?:ing)?|val(?:id(?:ation)?)?|test|eval) (?=[A-Za-z])", re.IGNORECASE
 )
 """What begins a name of two words, where names stand between single blanks."""
+
+_COLUMNS = Regex(
+    rf"{_BLANKS_FORM}|(?<=\S) (?=(?:train|val|valid|test)\w{{0,7}} [a-z])", re.IGNORECASE
+)
+"""What stands between names: blanks, or one before a name that begins with a phase."""
 
 _NUMBER_FORM = r"[-+]?(?:\d++(?:,\d{3})*(?:\.\d*)?(?:[eE][-+]?\d++)?|\.\d++|nan|inf)(?:/\d++|%)?"
 _NUMBER = Regex(_NUMBER_FORM, re.IGNORECASE)
@@ -198,7 +204,7 @@ class Log:
         names = _cells(line if _BLANKS.search(line.strip()) else _TWO_WORDS.sub(r"\1_", line))
         names = [_SHORT.get(name, name) for name in names]
         if "\t" not in line:
-            parts = [part for name in names for part in _BLANKS.split(name)]
+            parts = [part for name in names for part in _COLUMNS.split(name)]
             names = [part for name in parts for part in _columns(name)]
         if not 2 <= len(names) <= _MOST_COLUMNS or any(map(_NUMBER.fullmatch, names)):
             return
