@@ -1,4 +1,5 @@
-"""Waiting: for an engine that has gone away, as one does that restarts, and for what is to come."""
+"""Waiting: for an engine's answer, for one that has gone away, as one does that restarts, and for
+what is to come."""
 
 from __future__ import annotations
 
@@ -10,6 +11,12 @@ from dltools.errors import UnavailableError
 
 PATIENCE_S = 60.0
 """How long to wait for an engine. It restarts in seconds, with many containers in half a minute."""
+
+TIMEOUT_S = 30.0
+"""How long an engine may take to answer a request."""
+
+LOG_TIMEOUT_S = 10.0
+"""How long a part of a log may take to come, and all of it."""
 
 _FIRST_S, _LONGEST_S = 0.1, 2.0
 

@@ -10,11 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from dltools.engine.interface import GoneError, RefusedError
-from dltools.engine.patience import Patience
+from dltools.engine.patience import TIMEOUT_S, Patience
 from dltools.errors import AccessError, ConfigError, UnavailableError
 
 SCHEME = "cri://"
-TIMEOUT_S = 30.0
 _LARGEST = 16 << 20
 """Bytes of the longest answer: as many as kubelet takes."""
 

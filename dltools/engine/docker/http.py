@@ -16,13 +16,8 @@ from typing import Any
 from urllib.parse import quote, urlencode, urlsplit
 
 from dltools.engine.interface import LARGEST_BACKLOG, GoneError, RefusedError
-from dltools.engine.patience import Patience
+from dltools.engine.patience import LOG_TIMEOUT_S, TIMEOUT_S, Patience
 from dltools.errors import AccessError, DltoolsError, UnavailableError
-
-TIMEOUT_S = 30
-
-LOG_TIMEOUT_S = 10.0
-"""How long a part of a log may take to come, and all of it."""
 
 LARGEST = LARGEST_BACKLOG
 """The most bytes of a stream that wait in memory."""

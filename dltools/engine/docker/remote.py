@@ -22,9 +22,9 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from dltools.engine.address import Address
-from dltools.engine.docker import http
 from dltools.engine.docker.addresses import SOCKET, check, configuration_folder, tcp_parts
 from dltools.engine.docker.http import Dial, dial_socket
+from dltools.engine.patience import TIMEOUT_S
 from dltools.errors import ConfigError, UnavailableError
 
 
@@ -131,7 +131,7 @@ def _fault(ssh: subprocess.Popen[bytes]) -> str:
     with suppress(BrokenPipeError):
         ssh.stdin.write(b"!\n")
         ssh.stdin.flush()
-        if select.select([ssh.stdout], [], [], http.TIMEOUT_S)[0] and ssh.stdout.readline():
+        if select.select([ssh.stdout], [], [], TIMEOUT_S)[0] and ssh.stdout.readline():
             return ""
     is_silent = ssh.poll() is None and not select.select([ssh.stderr], [], [], 0.5)[0]
     ssh.kill()

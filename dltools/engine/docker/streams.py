@@ -14,10 +14,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from dltools.engine.docker import http
-from dltools.engine.docker.http import CUT_OFF, LOG_TIMEOUT_S, Answer, Params, Transport, quoted
+from dltools.engine.docker.http import CUT_OFF, Answer, Params, Transport, quoted
 from dltools.engine.interface import LARGEST_BACKLOG, Container, LogFlow, RefusedError
 from dltools.engine.log_reading import cut_message, entry_of
-from dltools.engine.patience import comes_true
+from dltools.engine.patience import LOG_TIMEOUT_S, comes_true
 
 _FIRST_LINES, _MORE = 2_000, 8
 """How many of the last lines are asked for first, and how many times more then."""
