@@ -42,7 +42,7 @@ class Repeats:
             before = self._last.get(metric)
             if step is not None or epoch is not None:
                 self._last[metric] = point
-                if _is_rounded(point.value, self._newest.pop(metric, math.nan)):
+                if metric in self._newest and _is_rounded(point.value, self._newest.pop(metric)):
                     continue
             else:
                 self._newest[metric] = point.value
@@ -54,9 +54,11 @@ class Repeats:
 def _is_repeated(point: Point, before: Point, *, is_redrawn: bool) -> bool:
     """Tell whether a point says again what the one before it of its metric said."""
     metric, value, step, epoch = point[:4]
-    if value != before.value and not (math.isnan(value) and math.isnan(before.value)):
+    if value == value != before.value:  # one that is NaN says nothing new after another
         is_place_same = step in (None, before.step) and epoch in (None, before.epoch)
         return is_place_same and _is_rounded(value, before.value)
+    if value != value and not math.isnan(before.value):
+        return False
     if step is None and epoch is None:
         return True
     is_evaluation = metric.startswith(EVALUATED)
