@@ -19,13 +19,14 @@ from dltools.probe.progress.tokens import NameKind, Token, name_kind, step_rank
 
 class Place(NamedTuple):
     """The places of step and epoch in a line; the step counts in units of `scale`. `is_bar`: it is
-    that of a bar; `is_end`: of one of Keras that is full, `157/157 [====]`."""
+    that of a bar, which has a `total`; `is_end`: of one of Keras that is full, `157/157 [====]`."""
 
     step: Span | None
     scale: int
     epoch: Span | None
     is_bar: bool = False
     is_end: bool = False
+    total: Span | None = None
 
 
 class Count(NamedTuple):
@@ -85,12 +86,14 @@ INDEX = Regex(
 _RANGE = Regex(r"-(\d{1,15})\]")
 _BAR_FORM = Regex(
     r"(?<![\w.])(\d{1,15}(?:\.\d{1,9})?)([kKMG]?)(?:/(?:[\d.]{1,15}[kKMG]?|\?))?[a-zA-Z]{0,9}\s{0,2}"
-    r"\[[\d:]{4,12}(?:<[^,\]]{0,20})?,[^,\]]{0,30}/[^,\]]{1,20}(?:,|\])"
+    r"(?:\[[\d:]{4,12}(?:<[^,\]]{0,20})?,[^,\]]{0,30}/[^,\]]{1,20}(?:,|\])|\d:\d\d:\d\d \u2022 )"
     r"|^\s{0,9}(?:\[={0,80} )?(\d{1,15})/(?:\d{1,15}|Unknown) "
     r"(?:[\[=>.]{1,80}\]|[\u2501\u2500\u2578\u257a]{3})"
 )
-"""What tqdm shows: how many, of how many, the time spent and left, and the rate; and a bar of
-Keras, or like it."""
+"""What tqdm shows: how many, of how many, the time spent and left, and the rate; what Rich does;
+and a bar of Keras, or like it."""
+
+_TOTAL = Regex(r"[kKMG]?/(\d{1,15})")
 
 _OF_BAR = Regex(
     r"^\s{0,9}\[\s{0,9}(\d{1,15})\s{0,3}/\s{0,3}\d{1,15}\s{0,3}\]"
@@ -174,7 +177,13 @@ def _of_bar(bar: re.Match[str], line: str, found: Place, metrics: int, *, goes_o
         epoch = None
     elif not epoch and (match := _OF_BAR.search(line, 0, bar.start())):
         epoch = match.span(match.lastindex)  # `[3/40] loss 0.5: 100%|...| 50/50 [...]`
-    return Place(step, scale, epoch, is_bar=True, is_end=bar[0].endswith("=]"))
+    return Place(step, scale, epoch, True, bar[0].endswith("=]"), total_of(bar, line))
+
+
+def total_of(bar: re.Match[str], line: str) -> Span | None:
+    """Return where the total of a bar stands."""
+    match = _TOTAL.match(line, bar.end(3) if bar[3] else bar.end(1))
+    return match.span(1) if match else None
 
 
 def _short_epoch(tokens: Sequence[Token]) -> Span | None:

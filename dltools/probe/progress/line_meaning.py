@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from dltools.observations.metric_names import EVALUATED, PHASES, normal_name
 from dltools.probe.progress.base import Regex
-from dltools.probe.progress.line_counters import bar_in, counter_of, place
+from dltools.probe.progress.line_counters import bar_in, counter_of, place, total_of
 from dltools.probe.progress.line_shapes import NO_MEANING, Meaning, Span, marks
 from dltools.probe.progress.line_values import Candidate, candidates
 from dltools.probe.progress.nearest import enclosed, listed, nearest
@@ -33,7 +33,7 @@ PHASED = ("train_", *EVALUATED)
 _CODE = Regex(
     r"^(?:\s*(?:def|class|import|from|return|if|for|while|else|elif|print|assert|self|parser|const"
     r"|let|config param|namespace|args?|hparams?|usage|warning)\b|#(?! of )"
-    r"|\s+#(?! ?\w+[:=]\s{0,9}\d)|\s*//|Test: \[\s*\d+/\d+\]\s+Time\s)"
+    r"|\s+#(?! ?\w+[:=]\s{0,9}\d)|\s+Class\s+Images|\s*//|Test: \[\s*\d+/\d+\]\s+Time\s)"
     r"|\bAveraged stats:|\[yolo\] params:|\b(?:self\.|lambda \w+[,:]|TODO\b|train_runtime\b)|[+*]="
     r"|\bfindfont: |[^=]==[^=>\[\]]|\s#\s(?!\w+: [\d.]+(?:\s|$))|^[^;]*;\s*$|\(\* (?!1 =)[\d.]+ = "
 )
@@ -70,7 +70,8 @@ _BEHIND_BAR = Regex(r"[^\[\]]{0,200}\d/\d+ \[\d[\d:]{3,12}<[^\]]{0,40}\](?=[A-Z]
 
 _BAR_BEGINS = Regex(r"(?:\b[A-Za-z]\w* #?[\d/]{1,19}: {1,9})?\b\d{1,3}%\|")
 
-_TOTAL = Regex(r"/(\d{1,15})")
+_SPENT = Regex(r"\[([\d:]{4,12})")
+"""The time that a bar has taken."""
 
 _RULE = Regex(r"-{3,}([A-Za-z].*)")
 """A heading in a line of dashes: `----Iteration: 3000----`."""
@@ -78,7 +79,6 @@ _RULE = Regex(r"-{3,}([A-Za-z].*)")
 _IMPROVED = Regex(r"\bMetric (\S{1,60}) improved.{0,80} New best score: ([\d.e+-]{1,30})")
 """Lightning's notice that it is not yet time to stop: often all that a log has."""
 
-_NOTICED = Regex(rf"^Epoch \d+, global step \d+: '|{_IMPROVED.pattern}")
 _AGAIN = Regex(
     r"\bbest\b[^.=]{0,60}:\s*$|\bfinal (?:evaluation|results?|test|validation)\W*$", re.IGNORECASE
 )
@@ -161,21 +161,23 @@ def understand(line: str) -> Meaning:
     totals = [_total_span(line, token) for token in kept]
     values = [token.value for token in kept]
     has_totals = any(totals)
+    totals, bar = totals if has_totals else [], [where.total] if where.is_bar else []
     return Meaning(
         tuple((metric, candidate.name.replace(" ", "_")) for metric, candidate in named),
         has_totals,
-        marks(printed, [where.step, where.epoch, *values, *(totals if has_totals else ())]),
+        marks(printed, [where.step, where.epoch, *values, *totals, *bar]),
         where.scale,
         len(wholes) < len(named),
         _is_plain(line, chosen[0]),
         wholes,
         is_comment or all(_is_doubtful(candidate) for _, candidate in named),
         bool((_BEST_EPOCH if where.epoch or where.step else _FINAL).search(line))
-        or bool(_NOTICED.search(printed)),
+        or bool(_IMPROVED.search(printed)),
         may_be_set and line[: chosen[0].start].strip().lower() in ("", "mean"),
         is_bar=where.is_bar,
         is_end=where.is_end,
         is_dict="{'" in line,
+        is_notice=_NOTICE in line,
     )
 
 
@@ -212,9 +214,10 @@ def _heading(line: str, lower: str, printed: str) -> Meaning:
     but these. `printed` is the line with what says nothing."""
     if len(line) > _LONGEST_HEADING:
         return NO_MEANING
-    if bar := bar_in(line):
-        total = _TOTAL.match(line, bar.end(1))
-        spans = [bar.span(1), None, total and total.span(1)]
+    bar = bar_in(line)
+    if bar and bar[0][-2] != "\u2022":  # Rich names the epoch before its bar
+        spent = _SPENT.search(line, bar.start(), bar.end())
+        spans = [bar.span(1), None, total_of(bar, line), spent.span(1) if spent else None]
         return NO_MEANING._replace(numbers=marks(printed, spans), is_bar=True)
     if _AGAIN.search(line):
         return NO_MEANING._replace(numbers=(None, None), is_final=True)
@@ -238,8 +241,9 @@ def _heading(line: str, lower: str, printed: str) -> Meaning:
     if sum(any(map(str.isalpha, word)) for word in before) > most or "total" in before:
         return NO_MEANING
     where = place(line, pairs)
-    numbers = marks(printed, [where.step, where.epoch])
-    return NO_MEANING._replace(numbers=numbers, scale=where.scale, phase=phase)
+    numbers = marks(printed, [where.step, where.epoch, where.total])
+    head = NO_MEANING._replace(numbers=numbers, scale=where.scale, phase=phase)
+    return head._replace(is_bar=where.is_bar)
 
 
 def _names(

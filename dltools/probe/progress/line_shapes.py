@@ -51,7 +51,8 @@ class Meaning(NamedTuple):
     `is_plain` that the line begins with a metric and a delimiter as programs print it, not as code
     assigns it. A metric `is_doubtful` until it comes again, and said again if it `is_final`;
     a line that `is_indented` may be a setting, one that `is_bar` shows a bar, which
-    `is_end` is full, one that `is_dict` has a dict of Python.
+    `is_end` is full, one that `is_dict` has a dict of Python, and one that `is_notice` says what
+    Lightning does with a checkpoint.
     """
 
     metrics: tuple[tuple[str, str], ...]
@@ -68,6 +69,7 @@ class Meaning(NamedTuple):
     is_bar: bool = False
     is_end: bool = False
     is_dict: bool = False
+    is_notice: bool = False
 
 
 NO_MEANING = Meaning((), False, (), 1, has_fraction=False, is_plain=False)
@@ -78,13 +80,16 @@ class Reading(NamedTuple):
 
     `is_sure`: the line needs no confirmation, because a family has read it, or because it has a
     counter and a metric with a fraction. `meaning` is what the generic reader understood. Its
-    reading `is_rivalled` where a family has read more lines of this log.
+    reading `is_rivalled` where a family has read more lines of this log. A dict without a step
+    `awaits_bar`, which is drawn again behind it: `shown` is then the step of both.
     """
 
     points: list[Point]
     meaning: Meaning = NO_MEANING
     is_sure: bool = True
     is_rivalled: bool = False
+    awaits_bar: bool = False
+    shown: int | None = None
 
 
 NOTHING = Reading([])

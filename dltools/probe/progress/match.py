@@ -56,6 +56,7 @@ class Automatic:
                     return read
                 self._lead -= 1
                 return read._replace(is_rivalled=True) if self._lead >= 0 else read
+            return read
         return NOTHING
 
 

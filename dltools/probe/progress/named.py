@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from functools import partial
 
 from dltools.observations.metric_names import EVALUATED
-from dltools.probe.progress.base import Point, number
+from dltools.probe.progress.base import Point, clock, number
 from dltools.probe.progress.line_counters import NO_COUNT, Count, count
 from dltools.probe.progress.line_meaning import PHASED, understand
 from dltools.probe.progress.line_shapes import NOTHING, Layout, Meaning, Reading, Shape, Shapes
@@ -25,6 +25,9 @@ _LINES_OF_BEST = 8
 BAR = "bars"
 """The source of what is read beside a bar of tqdm. Where a log is no terminal, each drawing may
 have a line of its own."""
+
+_AT_ONCE_S = 2.0
+"""How long after a bar it may be drawn again behind a dict, by its own time (s)."""
 
 _POINT, _READING = partial(tuple.__new__, Point), partial(tuple.__new__, Reading)
 """These make a point and a reading of their fields in C."""
@@ -41,9 +44,12 @@ class Named:
         self.newest = NO_COUNT
         self._counts_on = False  # steps go on from one epoch to the next
         self._bar, self._is_evaluation = NO_COUNT, False
-        self._shown: int | None = None  # of a bar without metrics
-        self._longest = 0  # the steps of the longest such bar
+        self._shown: tuple[int | None, float] = (None, 0.0)  # step and time of a bare bar
+        self._longest = 0  # the steps of the longest such bar that is not full
+        self._is_full: bool | None = None  # the bar above, whose metrics stand below it
+        self._shown_values: dict[str, float] = {}  # by metric of an evaluation, by bars
         self._newest_dict: Sequence[str | None] = ()
+        self._awaits_bar = False  # drawn again, which shows the step of the dict above
         self._dicts: set[frozenset[tuple[str, str]]] = set()  # the metrics of dicts below it
         self._counted: set[tuple[str, str]] = set()  # metrics with a counter in their line
         self._stepped: set[str] = set()  # the names of those with a step, but for a bar's
@@ -86,27 +92,30 @@ class Named:
         at = count(texts[0], meaning.scale, texts[1])
         is_bar, names = meaning.is_bar, [name for name, _ in meaning.metrics]
         if not meaning.metrics:
-            if is_bar:  # the longest one is the training's, not that of an evaluation
-                total = int(texts[2] or 0)
-                if total >= self._longest:
-                    self._dicts = self._dicts if at.step == self._shown else set()
-                    self._shown, self._longest = at.step, total
-                return NOTHING
+            if is_bar and at.epoch is None:
+                return self._bare_bar(
+                    at.step or 0, int(texts[2] or 0), clock(texts[3] or "") or 0.0
+                )
+            self._is_full = texts[0] == texts[2] if is_bar else None
             self._of_best = _LINES_OF_BEST if meaning.is_final else 0
             if meaning.is_final:
                 return NOTHING
             self.above = self.above if at is NO_COUNT else self.above.later(at)
             self._phase, self._below = meaning.phase, set()
             return NOTHING
+        is_full = texts[-1] == texts[0] if is_bar else None if at is not NO_COUNT else self._is_full
         if self._of_best:
             self._of_best = self._of_best - 1 if at is NO_COUNT else 0
             meaning = meaning._replace(is_final=True)
         if at.step is None and meaning.is_dict and at.epoch is not None:
             if texts == self._newest_dict:  # another process says it again
                 return NOTHING
+            self._awaits_bar = not self._newest_dict or self._shown[0] is not None
             self._newest_dict = texts
             at = Count(self._step_of_bar(meaning), at.epoch)
-        if texts[0] is not None and not is_bar and not meaning.is_final:
+        else:
+            self._awaits_bar = False
+        if texts[0] is not None and not is_bar and not meaning.is_notice:
             self._stepped.update(names)
         elif texts[1] is not None and not self._stepped.isdisjoint(names):
             meaning = self._of_epoch(meaning)
@@ -129,6 +138,10 @@ class Named:
         ]
         if meaning.has_totals:
             points = _shares(points, texts[2 + len(points) :])
+        if is_full is not None:
+            points = [point for point in points if not self._is_stale(point) or is_full]
+            if not points:
+                return NOTHING
         if meaning.is_end and epoch is not None:
             points = list(map(_at_end, points))
         if step is None and epoch is None:
@@ -140,7 +153,15 @@ class Named:
             self.newest = at if self.newest.epoch is None else self.newest.later(at)
             self._counted.update(meaning.metrics)
             is_sure = meaning.has_fraction and not meaning.is_doubtful
-        return _READING((points, meaning, is_sure, False))
+        return _READING((points, meaning, is_sure, False, self._awaits_bar, None))
+
+    def _is_stale(self, point: Point) -> bool:
+        """Tell whether a bar shows what an earlier evaluation has given, unless it is full. At its
+        begin that may be one before the training."""
+        if not point[0].startswith(EVALUATED):
+            return False
+        before, self._shown_values[point[0]] = self._shown_values.get(point[0]), point[1]
+        return before == point[1] or point[2] == 0
 
     def _in_phase(self, meaning: Meaning, *, has_count: bool) -> Meaning:
         """Return a meaning with the phase of the heading above, which ends before a line with a
@@ -162,11 +183,24 @@ class Named:
             wholes=frozenset(means.get(name, name) for name in meaning.wholes),
         )
 
+    def _bare_bar(self, step: int, total: int, spent_s: float) -> Reading:
+        """Take note of a bar without metrics, and return its step if it is that of the dict before,
+        behind which it is drawn again at once. The longest bar is the training's, not an
+        evaluation's; one that was full before a dict came is neither's."""
+        if total < self._longest:
+            return NOTHING
+        (before, before_s), self._shown = self._shown, (step, spent_s)
+        self._dicts = self._dicts if step == before else set()
+        self._longest = 0 if step == total and not self._newest_dict else total
+        awaits, self._awaits_bar = self._awaits_bar, False
+        is_again = before is None or (step >= before and spent_s - before_s <= _AT_ONCE_S)
+        return Reading([], shown=step) if awaits and is_again else NOTHING
+
     def _step_of_bar(self, meaning: Meaning) -> int | None:
         """Return the step of the bar above a dict of Hugging Face's Trainer. Bars are not drawn for
         each: it is that of the first dict with its names."""
         names = frozenset(meaning.metrics)
-        step = None if names in self._dicts else self._shown
+        step = None if names in self._dicts else self._shown[0]
         self._dicts.add(names)
         return step
 

@@ -105,11 +105,12 @@ class PointReader(Generic[T]):
         tag: Any = self._tag_of(line, points) if self._tag_of else None
         if points:
             certain = self._confirmation.confirmed(points, reading, tag)
-            if line[1] or line[5] or self._drawings.held or points[0][4] == BAR:
-                certain = self._drawings.settled(certain, line)
+            waits = reading.awaits_bar or points[0][4] == BAR
+            if line[1] or line[5] or self._drawings.held or waits:
+                certain = self._drawings.settled(certain, line, waits=waits)
             tagged += certain
         elif self._drawings.held:
-            tagged += self._drawings.settled([], line)
+            tagged += self._drawings.settled([], line, shown=reading.shown)
 
 
 def _match_of(extractor: Extractor) -> Callable[[str, Layout], Reading]:

@@ -32,7 +32,6 @@ class Repeats:
 
     def __init__(self) -> None:
         self._last: dict[str, Point] = {}  # by metric, of points with a step or an epoch
-        self._newest: dict[str, float] = {}  # by metric, of those with none
 
     def new(self, points: list[Point], *, is_redrawn: bool) -> list[Point]:
         """Return the new points of a line, and remember them."""
@@ -42,10 +41,6 @@ class Repeats:
             before = self._last.get(metric)
             if step is not None or epoch is not None:
                 self._last[metric] = point
-                if metric in self._newest and _is_rounded(point.value, self._newest.pop(metric)):
-                    continue
-            else:
-                self._newest[metric] = point.value
             if before is None or not _is_repeated(point, before, is_redrawn=is_redrawn):
                 fresh.append(point)
         return fresh
@@ -55,7 +50,9 @@ def _is_repeated(point: Point, before: Point, *, is_redrawn: bool) -> bool:
     """Tell whether a point says again what the one before it of its metric said."""
     metric, value, step, epoch = point[:4]
     if value == value != before.value:  # one that is NaN says nothing new after another
-        is_place_same = step in (None, before.step) and epoch in (None, before.epoch)
+        is_place_same = epoch in (None, before.epoch) and (
+            step in (None, before.step) or (before.source == BAR and metric.startswith(EVALUATED))
+        )
         return is_place_same and _is_rounded(value, before.value)
     if value != value and not math.isnan(before.value):
         return False
@@ -82,10 +79,20 @@ class Drawings(Generic[T]):
     def __init__(self) -> None:
         self.held: list[Tagged[T]] = []
 
-    def settled(self, points: list[Tagged[T]], line: LogLine) -> list[Tagged[T]]:
-        """Return the points that no later drawing replaces, of those held and of a line's."""
+    def settled(
+        self,
+        points: list[Tagged[T]],
+        line: LogLine,
+        *,
+        waits: bool = False,
+        shown: int | None = None,
+    ) -> list[Tagged[T]]:
+        """Return the points that no later drawing replaces, of those held and of a line's, which
+        `waits` for one; `shown` is the step of those held, where the line says it."""
         held = self.end()
-        if line.is_redrawn or line.is_drawn_over or (points and points[-1][1].source == BAR):
+        if shown is not None:
+            held = [(tag, point._replace(step=shown)) for tag, point in held]
+        if line.is_redrawn or line.is_drawn_over or waits:
             drawn = {_place(point) for _, point in points if point.step is not None}
             self.held = points
             return [tagged for tagged in held if _place(tagged[1]) not in drawn]

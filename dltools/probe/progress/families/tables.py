@@ -250,7 +250,6 @@ class Log:
         """Return the points of a row; the step may be that of the bar behind it."""
         if NameKind.OTHER < self._sorts[0] <= NameKind.STEP and not _COUNTER_FIRST.match(line):
             return []
-        self._is_validated = False
         bar = _BAR.search(line) if "%" in line else None
         line = line[: bar.start()] if bar else line
         line = _SECONDS.sub("", line) if line[-1:] == "s" else line
@@ -276,6 +275,7 @@ class Log:
                 rank = step_rank(name)
         if not pairs or (len(cells) < self._least and len(pairs) < 2):
             return []
+        self._is_validated = False
         return report(self.name, pairs.items(), step=step, epoch=epoch, elapsed_s=self._time(cells))
 
     def _placed(self, line: str) -> list[str]:
