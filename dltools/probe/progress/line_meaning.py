@@ -73,6 +73,9 @@ _BAR_BEGINS = Regex(r"(?:\b[A-Za-z]\w* #?[\d/]{1,19}: {1,9})?\b\d{1,3}%\|")
 _SPENT = Regex(r"\[([\d:]{4,12})")
 """The time that a bar has taken."""
 
+_FOR_SO_MANY = Regex(r" \(for \d+ [a-z]+\)")
+"""What Keras' guide puts between a loss and its step: `loss (for 1 batch) at step 30: 0.5`."""
+
 _RULE = Regex(r"-{3,}([A-Za-z].*)")
 """A heading in a line of dashes: `----Iteration: 3000----`."""
 
@@ -107,6 +110,8 @@ def _own_part(line: str) -> str:
             return head.ljust(len(line))
         name, value = better.groups()
         return f"{head}{f'{name}: '.rjust(better.start(2) - len(head))}{value}".ljust(len(line))
+    if "(for " in line and (match := _FOR_SO_MANY.search(line)):
+        line = line[: match.start()].rjust(match.end()) + line[match.end() :]
     if line[:3] == "---" and (match := _RULE.match(line)):
         line = match[1].rjust(len(line))
     if "<" in line and (bar := _BEHIND_BAR.match(line)):

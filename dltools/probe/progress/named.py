@@ -156,9 +156,9 @@ class Named:
         return _READING((points, meaning, is_sure, False, self._awaits_bar, None))
 
     def _is_stale(self, point: Point) -> bool:
-        """Tell whether a bar shows what an earlier evaluation has given, unless it is full. At its
-        begin that may be one before the training."""
-        if not point[0].startswith(EVALUATED):
+        """Tell whether a bar of an epoch shows what an earlier evaluation has given, unless it is
+        full. At its begin that may be one before the training."""
+        if point[3] is None or not point[0].startswith(EVALUATED):
             return False
         before, self._shown_values[point[0]] = self._shown_values.get(point[0]), point[1]
         return before == point[1] or point[2] == 0

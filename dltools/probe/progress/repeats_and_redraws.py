@@ -51,7 +51,9 @@ def _is_repeated(point: Point, before: Point, *, is_redrawn: bool) -> bool:
     metric, value, step, epoch = point[:4]
     if value == value != before.value:  # one that is NaN says nothing new after another
         is_place_same = epoch in (None, before.epoch) and (
-            step in (None, before.step) or (before.source == BAR and metric.startswith(EVALUATED))
+            step is None
+            or step <= (before.step or 0)
+            or (before.source == BAR and metric.startswith(EVALUATED))
         )
         return is_place_same and _is_rounded(value, before.value)
     if value != value and not math.isnan(before.value):
