@@ -53,7 +53,7 @@ _FRACTION = Regex(r"[.einy]", re.IGNORECASE)
 
 _ABOUT_PHASES = Regex(
     r"\b(?:train(?:ing)?|val(?:id(?:ation|ating)?)?|eval(?:uation|uating)?|test(?:ing)?|dev|of|on|the"
-    r"|averaged|errors?|metrics?|model|net|perplexity|results?|running|set|start(?:ing)?|stat(?:istic)?s)\b",
+    r"|averaged|errors?|metrics?|model|net|perplexity|results?|running|set|begin|start(?:ing)?|stat(?:istic)?s)\b",
     re.IGNORECASE,
 )
 """Words of a heading that names a phase."""
@@ -73,8 +73,8 @@ _BAR_BEGINS = Regex(r"(?:\b[A-Za-z]\w* #?[\d/]{1,19}: {1,9})?\b\d{1,3}%\|")
 _SPENT = Regex(r"\[([\d:]{4,12})")
 """The time that a bar has taken."""
 
-_FOR_SO_MANY = Regex(r" \(for \d+ [a-z]+\)")
-"""What Keras' guide puts between a loss and its step: `loss (for 1 batch) at step 30: 0.5`."""
+_SO_MANY = Regex(r"((?:[A-Za-z.]{1,20} )?[\w.]{1,40}) (?:\(for \d+ [a-z]+\)|\[\d+-\d+\](?=: \d))")
+"""Over how many a loss is taken: `loss (for 1 batch) at step 30: 0.5`, `avg. loss [51-60]: 0.5`."""
 
 _RULE = Regex(r"-{3,}([A-Za-z].*)")
 """A heading in a line of dashes: `----Iteration: 3000----`."""
@@ -110,8 +110,8 @@ def _own_part(line: str) -> str:
             return head.ljust(len(line))
         name, value = better.groups()
         return f"{head}{f'{name}: '.rjust(better.start(2) - len(head))}{value}".ljust(len(line))
-    if "(for " in line and (match := _FOR_SO_MANY.search(line)):
-        line = line[: match.start()].rjust(match.end()) + line[match.end() :]
+    if ("(for " in line or "]: " in line) and (match := _SO_MANY.search(line)):
+        line = line[: match.start()] + match[1].rjust(len(match[0])) + line[match.end() :]
     if line[:3] == "---" and (match := _RULE.match(line)):
         line = match[1].rjust(len(line))
     if "<" in line and (bar := _BEHIND_BAR.match(line)):

@@ -57,6 +57,7 @@ class Named:
         self._title = ""
         self._phase = ""  # of a heading, for the lines below until one names a counter or a phase
         self._below: set[str] = set()  # the metrics below it
+        self._may_count = False  # it had no counter of its own
 
     def points(self, line: str) -> list[Point]:
         """Return one point for each name; if a name comes twice, the first one."""
@@ -102,6 +103,7 @@ class Named:
                 return NOTHING
             self.above = self.above if at is NO_COUNT else self.above.later(at)
             self._phase, self._below = meaning.phase, set()
+            self._may_count = at is NO_COUNT
             return NOTHING
         is_full = texts[-1] == texts[0] if is_bar else None if at is not NO_COUNT else self._is_full
         if self._of_best:
@@ -120,7 +122,7 @@ class Named:
         elif texts[1] is not None and not self._stepped.isdisjoint(names):
             meaning = self._of_epoch(meaning)
         if self._phase:
-            meaning = self._in_phase(meaning, has_count=at is not NO_COUNT)
+            meaning = self._in_phase(meaning, at)
         if self.above is not NO_COUNT and (at.step is None or at.epoch is None):
             at = self.above if at == NO_COUNT else self.above.later(at)
         is_whole = meaning.is_end and at.epoch not in (None, self._bar.epoch)
@@ -161,13 +163,17 @@ class Named:
         if point[3] is None or not point[0].startswith(EVALUATED):
             return False
         before, self._shown_values[point[0]] = self._shown_values.get(point[0]), point[1]
-        return before == point[1] or point[2] == 0
+        return before == point[1] or (before is None and point[2] == 0)
 
-    def _in_phase(self, meaning: Meaning, *, has_count: bool) -> Meaning:
+    def _in_phase(self, meaning: Meaning, at: Count) -> Meaning:
         """Return a meaning with the phase of the heading above, which ends before a line with a
-        counter, a phase or a metric of its own that came before."""
+        counter, a phase or a metric of its own that came before. Right below a heading without a
+        counter a step may be that of the phase."""
         names = [metric for metric, _ in meaning.metrics]
-        is_over = has_count or any(name.startswith(PHASED) for name in names)
+        is_own = self._may_count and not self._below and at.epoch is None
+        is_over = (at is not NO_COUNT and not is_own) or any(
+            name.startswith(PHASED) for name in names
+        )
         if is_over or not self._below.isdisjoint(names):
             self._phase = ""
             return meaning

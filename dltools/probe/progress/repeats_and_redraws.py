@@ -69,9 +69,10 @@ def _is_repeated(point: Point, before: Point, *, is_redrawn: bool) -> bool:
 
 
 def _is_rounded(value: float, other: float) -> bool:
-    """Tell whether one of two values with some decimals is the other, rounded."""
-    decimals = min(len(repr(number).partition(".")[2]) for number in (value, other))
-    return decimals >= _DECIMALS and round(value, decimals) == round(other, decimals)
+    """Tell whether one of two values with some decimals is the other, rounded, perhaps twice."""
+    fewer, more = sorted(len(repr(number).partition(".")[2]) for number in (value, other))
+    least = 0.5001 * (10.0**-fewer + 10.0**-more)
+    return _DECIMALS <= fewer < more and abs(value - other) <= least
 
 
 class Drawings(Generic[T]):

@@ -34,6 +34,7 @@ _FORMS = (
     "s:{step} eval:{val_hellaswag}",
     "step {step}/{} | loss {loss} ({}z)| norm {grad_norm} ({}z)| lr",
     "Epoch {epoch} | iter {step} step {} | loss train: {train_loss}, val: n/a |",
+    "Epoch {epoch} | iter {step} step {} | loss train: {train_loss}, val: {} |",
     "iter {step} value {loss}",
     "{step} {}% ({}m {}s) {loss}",
     "{}m {}s (- {}m {}s) ({step} {}%) {loss}",
