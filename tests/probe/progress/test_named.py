@@ -214,3 +214,8 @@ def test_commas_of_clocks_and_thousands_are_told_from_others(line) -> None:
         assert repr(known.read(text)) == repr(Named().read(text))
         for odd in (text.replace(",", ",1"), text.replace("23", "2"), text.replace("23", "23,4")):
             assert repr(known.read(odd)) == repr(Named().read(odd))
+
+
+def test_the_number_of_a_round_is_no_value() -> None:
+    points = Named().points("INFO :  {'accuracy': [(1, 0.59), (2, 0.75)], 'loss': [(1, 0.5)]}")
+    assert {(point.metric, point.value) for point in points} <= {("accuracy", 0.59), ("loss", 0.5)}
