@@ -68,6 +68,9 @@ _LONGEST_HEADING = 250
 _BEHIND_BAR = Regex(r"[^\[\]]{0,200}\d/\d+ \[\d[\d:]{3,12}<[^\]]{0,40}\](?=[A-Z]|\[[A-Z])")
 """A bar of tqdm with text right behind it, which another part of the program has printed."""
 
+_DRAWINGS = 3
+"""Drawings at the end of a line, of which the last one with a metric counts."""
+
 _BAR_BEGINS = Regex(r"(?:\b[A-Za-z]\w* #?[\d/]{1,19}: {1,9})?\b\d{1,3}%\|")
 
 _SPENT = Regex(r"\[([\d:]{4,12})")
@@ -100,7 +103,7 @@ def _own_part(line: str) -> str:
     printed behind it, and, of a generation, that its best one is the result."""
     line = line.lstrip("#").rjust(len(line)) if line[:1] == "#" else line
     if line.count("%|") > 1:  # drawings between which carriage returns are lost
-        for bar in reversed([*_BAR_BEGINS.finditer(line)]):
+        for bar in [*_BAR_BEGINS.finditer(line)][: -_DRAWINGS - 1 : -1]:
             if _has_metric(line[bar.start() :]):
                 line = line[bar.start() :].rjust(len(line))
                 break
