@@ -33,7 +33,7 @@ def _libraries(*libraries: tuple[str, bytes, bytes]) -> _Libraries:
     )
 
 
-_DEEP_LEARNING = _libraries(
+DEEP_LEARNING = _libraries(
     ("libtorch", b"libtorch", rb"libtorch(?:_[a-z_]+)?(?=[-.])"),
     ("libtensorflow", b"libtensorflow", rb"libtensorflow(?:_cc|_framework)?(?=[-.])"),
     ("libtensorflow", b"_pywrap_tensorflow", rb"_pywrap_tensorflow"),
@@ -46,7 +46,7 @@ _DEEP_LEARNING = _libraries(
 )
 """The runtimes of deep learning. An OpenMP runtime alone is none: a database may have one."""
 
-_THREAD_POOLS = _libraries(
+THREAD_POOLS = _libraries(
     ("libopenblas", b"openblas", rb"lib(?:scipy_)?openblas"),
     ("libmkl", b"libmkl", rb"libmkl_(?:rt|core|intel_thread|gnu_thread|tbb_thread)(?=[-.])"),
     ("libtbb", b"libtbb", rb"libtbb(?:12)?(?=[-.])"),
@@ -136,8 +136,8 @@ def search(pids: Iterable[int], root: Path = ROOT, *, shares_network: bool = Fal
             launched.append((variables_in(environ), command))
             pools |= _pools_of_program(command)
             maps = _read(process / "maps")
-            pools |= thread_pools_in(maps)
-            if runtimes := deep_learning_in(maps):
+            pools |= libraries_in(maps, THREAD_POOLS)
+            if runtimes := libraries_in(maps, DEEP_LEARNING):
                 deep |= runtimes
                 with_runtime.add(kind)
             loaded = openmp_runtimes_in(maps)
@@ -160,17 +160,8 @@ def search(pids: Iterable[int], root: Path = ROOT, *, shares_network: bool = Fal
     return Processes(found_openmp, *libraries, program, member, is_readable)
 
 
-def deep_learning_in(maps: bytes) -> set[str]:
-    """Return the deep-learning runtimes in the text of a /proc/PID/maps."""
-    return _found(_DEEP_LEARNING, maps)
-
-
-def thread_pools_in(maps: bytes) -> set[str]:
-    """Return what starts threads, beside OpenMP, in the text of a /proc/PID/maps."""
-    return _found(_THREAD_POOLS, maps)
-
-
-def _found(libraries: _Libraries, maps: bytes) -> set[str]:
+def libraries_in(maps: bytes, libraries: _Libraries) -> set[str]:
+    """Return the names of those of the libraries that are in the text of a /proc/PID/maps."""
     return {name for name, part, files in libraries if part in maps and files.search(maps)}
 
 

@@ -11,14 +11,15 @@ from hypothesis import strategies as st
 from dltools.engine.distributed import Membership
 from dltools.engine.process_search import (
     _OPENMP_VARIABLES,
+    DEEP_LEARNING,
+    THREAD_POOLS,
     OpenMP,
     Processes,
-    deep_learning_in,
     interactive_program,
+    libraries_in,
     openmp_runtimes_in,
     openmp_settings_in,
     search,
-    thread_pools_in,
 )
 
 
@@ -46,7 +47,7 @@ from dltools.engine.process_search import (
     ],
 )
 def test_deep_learning_is_known_by_the_names_of_files(path, expected) -> None:
-    assert deep_learning_in(maps(LIBC, path, LIBC).encode()) == expected
+    assert libraries_in(maps(LIBC, path, LIBC).encode(), DEEP_LEARNING) == expected
 
 
 @pytest.mark.parametrize(
@@ -68,7 +69,7 @@ def test_deep_learning_is_known_by_the_names_of_files(path, expected) -> None:
     ],
 )
 def test_what_starts_threads_is_known_by_the_names_of_files(path, expected) -> None:
-    assert thread_pools_in(maps(LIBC, path, LIBC).encode()) == expected
+    assert libraries_in(maps(LIBC, path, LIBC).encode(), THREAD_POOLS) == expected
 
 
 @pytest.mark.parametrize(
