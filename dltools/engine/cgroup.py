@@ -19,8 +19,9 @@ from dltools.notation.limits import Limits
 
 _EVERY_CGROUP_HAS = "cgroup.procs"
 _THREADS = {1: "tasks", 2: "cgroup.threads"}
-_HOLDERS = ("cpu", "cpuset", "freezer", "memory", "pids", "cpuacct", "blkio")
-"""The controllers that tell whether a cgroup is there, and its processes: the first that it has."""
+HOLDERS = ("cpu", "cpuset", "freezer", "memory", "pids", "cpuacct", "blkio")
+"""The controllers that tell whether a cgroup is there, and its processes: the first that it has.
+The hierarchies of version 1 are asked in this order."""
 
 _LINKS_OF_A_LEAF = 2
 """Links of a directory that has no other in it."""
@@ -64,7 +65,7 @@ class Cgroup:
     def holder(self) -> Directory | None:
         """The directory that tells whether it is there, and its processes; None where none is
         visible."""
-        for name in _HOLDERS:
+        for name in HOLDERS:
             if (directory := self.directory(name)) is not None:
                 return directory
         return Directory(self.unified, 2) if self.unified is not None else None

@@ -127,24 +127,20 @@ class CgroupEngine(Engine, WritesLimits, Pauses):
         identity = self._tree.identity(path)
         if identity is None:
             raise GoneError(f"the cgroup {path} no longer exists")
-        main, naming, can = (
-            self._kind.main_process(processes),
-            self._kind.naming(path, processes),
-            self._kind.can(path),
-        )
+        main = self._kind.main_process(processes)
+        naming, can = self._kind.naming(path, processes), self._kind.can(path)
         began = processes[0].began if processes else None
-        proc = self._tree.root / "proc" / str(main.pid if main else 0)
+        pid = main.pid if main else 0
+        command = read_text(f"{self._tree.root}/proc/{pid}/cmdline").rstrip("\0").split("\0")
         container = Container(
             id=identity,
             name=naming.name,
             state=self._state(path, processes),
-            pid=main.pid if main else 0,
+            pid=pid,
             started=None if began is None else self._tree.time_of(began),
             labels=naming.labels,
             started_text="" if began is None else str(began),
-            program=Program(
-                read_text(proc / "cmdline").rstrip("\0").split("\0"), _environ(proc), self.host
-            ),
+            program=Program(command, self._tree.environ(pid), self.host),
             network=Network(is_shared=True),
             refuses=Refusals(
                 pause="" if can.pauses else "its cgroup has no freezer",
@@ -207,10 +203,3 @@ class CgroupEngine(Engine, WritesLimits, Pauses):
                 if self._tree.identity(path) == id_:
                     return path
         raise GoneError(f"there is no cgroup {id_!r}")
-
-
-def _environ(proc: Path) -> bytes:
-    try:
-        return (proc / "environ").read_bytes()
-    except OSError:
-        return b""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from datetime import UTC, datetime
 from fnmatch import translate
@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from dltools.engine import freezer
-from dltools.engine.cgroup import Cgroup, Mount, at_path, mounts, with_those_below
+from dltools.engine.cgroup import HOLDERS, Cgroup, Mount, at_path, mounts, with_those_below
 from dltools.engine.cgroup_files import Directory
 from dltools.engine.interface import RefusedError
 from dltools.engine.kernel_reading import ROOT, read_flat, read_text
@@ -115,6 +115,12 @@ class CgroupTree:
             return None
         return Process(pid, head.partition("(")[2], words[0], int(words[19]))
 
+    def environ(self, pid: int) -> bytes:
+        """Return the variables of a process, as the kernel has them; b"" where they are hidden."""
+        with suppress(OSError):
+            return (self.root / f"proc/{pid}/environ").read_bytes()
+        return b""
+
     def time_of(self, ticks: int) -> datetime:
         """Return the time of a number of clock ticks since the machine's start."""
         return datetime.fromtimestamp(self._booted + ticks / _TICKS, UTC)
@@ -154,17 +160,14 @@ def _pids(directory: str) -> set[int]:
     return {int(word) for text in texts for word in text.split() if word.isdigit()} - {0}
 
 
-_ORDER: Sequence[str] = ("cpu", "cpuset", "freezer", "memory", "pids", "cpuacct", "blkio")
-
-
 def _rank(controllers: frozenset[str]) -> int:
     """Return the place of a hierarchy: that with the controller cpu is asked first."""
-    ranks = [number for number, name in enumerate(_ORDER) if name in controllers]
-    return min(ranks, default=len(_ORDER))
+    ranks = [number for number, name in enumerate(HOLDERS) if name in controllers]
+    return min(ranks, default=len(HOLDERS))
 
 
 def _is_named(mount: Mount) -> bool:
-    return bool(mount.controllers) and not mount.controllers & {*_ORDER, "devices"}
+    return bool(mount.controllers) and not mount.controllers & {*HOLDERS, "devices"}
 
 
 def _place(mount: Mount, path: str) -> str | None:

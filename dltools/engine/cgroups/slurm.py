@@ -186,11 +186,7 @@ class SlurmJobs(CgroupKind):
         return dict(word.split("=", 1) for word in words if "=" in word)
 
     def _variables(self, pid: int) -> dict[str, str]:
-        try:
-            data = (self.tree.root / "proc" / str(pid) / "environ").read_bytes()
-        except OSError:
-            return {}
-        entries = data.decode(errors="replace").split("\0")
+        entries = self.tree.environ(pid).decode(errors="replace").split("\0")
         return dict(entry.split("=", 1) for entry in entries if entry.startswith("SLURM_JOB_"))
 
     def _user(self, main: Process | None) -> str:
