@@ -241,9 +241,6 @@ def engine_time(text: str | None) -> datetime | None:
     return None if text and text.startswith("0001-") else time_or_none(text)
 
 
-_NANO = 1e9
-
-
 def usage_of(stats: Mapping[str, Any]) -> Usage:
     """Return the counters in an answer of the API's `stats`; what it lacks is None."""
     cpu, throttled = table_in(stats, "cpu_stats"), table_in(stats, "cpu_stats", "throttling_data")
@@ -306,4 +303,4 @@ def _count(value: Any) -> int | None:
 
 def _seconds(nanoseconds: Any) -> float | None:
     count = _count(nanoseconds)
-    return None if count is None else count / _NANO
+    return None if count is None else count / 1e9

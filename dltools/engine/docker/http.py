@@ -72,9 +72,8 @@ class Transport:
         self._host = urlsplit(where).netloc or "docker"
         self._prefix = ""
         version = self.json("GET", "/version")
-        self._prefix = (
-            f"/v{agreed_version(version.get('ApiVersion'), version.get('MinAPIVersion'))}"
-        )
+        agreed = agreed_version(version.get("ApiVersion"), version.get("MinAPIVersion"))
+        self._prefix = f"/v{agreed}"
 
     def json(self, method: str, path: str, params: Params = NO_PARAMS, body: Any = None) -> Any:
         """Make a request and return its JSON answer, None for an empty one."""
@@ -266,10 +265,8 @@ _STOPPING = ("transport is closing", "containerd.sock")
 
 
 def raise_refusal(status: int, text: bytes) -> None:
-    """Raise `GoneError` or `RefusedError` with the engine's message, if it refused a request, and
-    `UnavailableError` if it is about to stop."""
-    if status < 400:
-        return
+    """Raise `GoneError` or `RefusedError` with the engine's message about a request that it has
+    refused, and `UnavailableError` if it is about to stop."""
     is_told = True
     try:
         message = str(json.loads(text)["message"])

@@ -11,11 +11,10 @@ import json
 import os
 from collections.abc import Mapping
 from typing import Any, Unpack
-from urllib.parse import quote
 
 from dltools.engine.address import Address
 from dltools.engine.docker.addresses import check
-from dltools.engine.docker.http import Transport
+from dltools.engine.docker.http import Transport, quoted
 from dltools.engine.interface import GoneError, RefusedError
 from dltools.engine.services import Node, Service, ServiceChange, Task
 from dltools.errors import ConfigError, UnavailableError
@@ -41,7 +40,7 @@ class Swarm:
         return _service(self._raw(id_))
 
     def _raw(self, id_: str) -> Mapping[str, Any]:
-        service: Mapping[str, Any] = self._transport.json("GET", f"/services/{quote(id_, safe='')}")
+        service: Mapping[str, Any] = self._transport.json("GET", f"/services/{quoted(id_)}")
         return service
 
     def tasks(self, service_id: str) -> list[Task]:
@@ -52,7 +51,7 @@ class Swarm:
 
     def node(self, id_: str) -> Node:
         """Return one node."""
-        node: Mapping[str, Any] = self._transport.json("GET", f"/nodes/{quote(id_, safe='')}")
+        node: Mapping[str, Any] = self._transport.json("GET", f"/nodes/{quoted(id_)}")
         state, spec = node.get("Status") or {}, node.get("Spec") or {}
         return Node(
             str(state.get("State")),
@@ -77,7 +76,7 @@ class Swarm:
                 spec["Labels"] = kept
             if spec == raw["Spec"]:
                 return
-            path = f"/services/{quote(service.id, safe='')}/update"
+            path = f"/services/{quoted(service.id)}/update"
             try:
                 self._transport.json("POST", path, {"version": raw["Version"]["Index"]}, spec)
             except RefusedError as error:  # somebody else, or Swarm, has changed it meanwhile
