@@ -18,14 +18,14 @@ import re
 import time
 from bisect import bisect_left
 from collections.abc import Callable, Iterator
-from contextlib import closing, suppress
+from contextlib import closing
 from pathlib import Path
 from typing import BinaryIO
 
 from dltools.engine.interface import LARGEST_BACKLOG, LogFlow, RefusedError
 from dltools.engine.patience import comes_true
 from dltools.notation.resources import format_bytes
-from dltools.notation.times import parse_time
+from dltools.notation.times import time_or_none
 
 _BLOCK = 1 << 18
 _NEAR = 1 << 16
@@ -82,9 +82,8 @@ def _in_utc(stamp: bytes) -> bytes:
     elif stamp.endswith(b"+00:00"):
         stamp = stamp[:-6]
     else:
-        try:
-            moment = parse_time(stamp.decode(errors="replace"))
-        except ValueError:
+        moment = time_or_none(stamp.decode(errors="replace"))
+        if moment is None:
             return stamp
         fraction = stamp.partition(b".")[2].replace(b"-", b"+").partition(b"+")[0]
         stamp = moment.strftime("%Y-%m-%dT%H:%M:%S").encode() + b"." + fraction
@@ -167,9 +166,8 @@ class _Lines:
         self._file.seek(place)
         line = self._file.read(_NEAR).partition(b"\n")[2].partition(b"\n")[0]
         entry = entry_of(line + b"\n") or line
-        with suppress(ValueError):
-            return parse_time(entry.partition(b" ")[0].decode(errors="replace")).timestamp()
-        return math.inf
+        moment = time_or_none(entry.partition(b" ")[0].decode(errors="replace"))
+        return moment.timestamp() if moment else math.inf
 
     def read(self, most: int) -> list[bytes] | None:
         """Return entries of the next bytes, None where nothing more has been written."""

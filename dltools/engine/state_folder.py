@@ -51,9 +51,7 @@ def state_directories(asked: Path | None = None) -> list[Path]:
     """Return every directory where state of this machine may be, the one in use first."""
     with suppress(ConfigError):
         asked = state_directory(asked)
-    return [
-        fromkey for fromkey in dict.fromkeys((asked, SYSTEM, _in_home())) if fromkey is not None
-    ]
+    return list(dict.fromkeys(filter(None, (asked, SYSTEM, _in_home()))))
 
 
 def _in_home() -> Path | None:
