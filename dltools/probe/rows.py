@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from dltools.engine.cgroup import Cgroup
-from dltools.engine.cgroup_files import CpuUsage, MemoryUsage, Transfer, Usage, network_bytes
+from dltools.engine.cgroup_files import Usage, network_bytes
 from dltools.engine.distributed import Membership, membership_at_start
 from dltools.engine.gpu_access import share_at_start
 from dltools.engine.interface import Container, Engine
@@ -80,53 +80,33 @@ def container_row(
     }
     if group is None:
         recorded: Limits = {**DEFAULTS, "memory": None, **container.recorded}
-        return row | _columns_elsewhere(used) | _limit_columns(recorded, host_row)
-    here = group.usage()
-    return row | {
-        **_limit_columns(group.limits(), host_row),
-        **_cpu_columns(here.cpu),
-        **{f"{name}_pressure_seconds": value for name, value in here.pressure.items()},
-        "thread_count": here.threads,
-        **_memory_columns(here.memory, host_row),
-        **_transfer_columns(here.io, network_bytes(container.pid, read=group.files.read)),
-    }
+        counters = {} if used is None else _usage_columns(used, None)
+        return row | counters | _limit_columns(recorded, host_row)
+    network = network_bytes(container.pid, read=group.files.read)
+    here = group.usage()._replace(network=network)
+    limits = _limit_columns(group.limits(), host_row)
+    return row | limits | _usage_columns(here, host_row["memory_total_bytes"])
 
 
-def _columns_elsewhere(used: Usage | None) -> Row:
-    """Return the counters that the engine reports, {} if it reports none."""
-    if used is None:
-        return {}
-    memory = _memory_columns(used.memory, {"memory_total_bytes": None})
+def _usage_columns(used: Usage, host_memory: int | None) -> Row:
+    """Return the columns of counters; `host_memory`: the bytes of the host, None if unknown."""
+    memory = used.memory
+    limit = _bounded(memory.limit, host_memory) if memory.is_limit_known else None
     return {
-        **memory,
-        **_transfer_columns(used.io, used.network),
-        **_cpu_columns(used.cpu),
+        "cpu_seconds": used.cpu.seconds,
+        "cpu_throttled_seconds": used.cpu.throttled_seconds,
+        **{f"{name}_pressure_seconds": value for name, value in used.pressure.items()},
         "thread_count": used.threads,
-    }
-
-
-def _cpu_columns(cpu: CpuUsage) -> Row:
-    return {"cpu_seconds": cpu.seconds, "cpu_throttled_seconds": cpu.throttled_seconds}
-
-
-def _memory_columns(memory: MemoryUsage, host_row: Row) -> Row:
-    total = host_row["memory_total_bytes"]
-    return {
         "memory_usage_bytes": memory.used,
         "memory_working_set_bytes": memory.working_set,
         "memory_anon_bytes": memory.anon,
         "memory_file_bytes": memory.file,
         "memory_shmem_bytes": memory.shmem,
-        "memory_limit_bytes": _bounded(memory.limit, total) if memory.is_limit_known else None,
-    }
-
-
-def _transfer_columns(io: Transfer, network: Transfer) -> Row:
-    return {
-        "io_read_bytes": io.read,
-        "io_write_bytes": io.written,
-        "network_receive_bytes": network.read,
-        "network_transmit_bytes": network.written,
+        "memory_limit_bytes": limit,
+        "io_read_bytes": used.io.read,
+        "io_write_bytes": used.io.written,
+        "network_receive_bytes": used.network.read,
+        "network_transmit_bytes": used.network.written,
     }
 
 
