@@ -23,7 +23,7 @@ from dltools.engine.interface import (
 from dltools.errors import ConfigError, DltoolsError
 from dltools.labels import PATTERN
 from dltools.notation.resources import format_bytes
-from dltools.notation.times import parse_time
+from dltools.notation.times import time_or_none
 from dltools.probe.progress import Automatic, Extractor, Pattern, Point, PointReader
 from dltools.probe.progress.source import ProgressSource, Target, TimedPoint
 from dltools.probe.thinning import DUTY, Thinner
@@ -234,13 +234,10 @@ class LogSource(ProgressSource):
 
 def _timed(stamp: bytes, point: Point, complain: Callable[[str], None]) -> list[TimedPoint]:
     """Return a point with the time of its line, nothing for one that does not count."""
-    if not stamp:
-        return []
-    try:
-        return [TimedPoint(moment(stamp), point)]
-    except ValueError:
+    at = moment(stamp)
+    if stamp and at is None:
         complain("lines without a time stamp are left out")
-        return []
+    return [] if at is None else [TimedPoint(at, point)]
 
 
 class _Again:
@@ -266,9 +263,9 @@ def stamp_of(entry: bytes) -> bytes:
     return entry.partition(b" ")[0]
 
 
-def moment(stamp: bytes) -> datetime:
-    """Return the time of a stamp. Raises ValueError."""
-    return parse_time(stamp.decode(errors="replace"))
+def moment(stamp: bytes) -> datetime | None:
+    """Return the time of a stamp, None for one that is no time."""
+    return time_or_none(stamp.decode(errors="replace"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -281,19 +278,11 @@ class _Mark:
 
     def after(self, entries: list[bytes]) -> _Mark:
         """Return the mark after more entries."""
-        stamp = next(filter(_is_time, map(stamp_of, reversed(entries))), b"")
+        stamp = next(filter(moment, map(stamp_of, reversed(entries))), b"")
         if not stamp:
             return self
         count = [entry.startswith(stamp + b" ") for entry in entries].count(True)
         return _Mark(stamp, count + (self.count if stamp == self.stamp else 0))
-
-
-def _is_time(stamp: bytes) -> bool:
-    try:
-        moment(stamp)
-    except ValueError:
-        return False
-    return True
 
 
 class LogReader:
@@ -302,6 +291,8 @@ class LogReader:
     def __init__(self, engine: Engine, container: Container) -> None:
         self._engine = engine
         self.container = container
+        self.is_local = engine.is_local
+        """Whether the engine is on this machine."""
         self._since = 0.0
         self._last = _Mark()
         self._flow: LogFlow | None = None
@@ -310,11 +301,6 @@ class LogReader:
         """Whether `read_all` has left a part of the log."""
         self.is_behind = False
         """Whether more came since the last reading than is kept in memory."""
-
-    @property
-    def is_local(self) -> bool:
-        """Whether the engine is on this machine."""
-        return self._engine.is_local
 
     @property
     def is_connected(self) -> bool:
@@ -361,14 +347,14 @@ class LogReader:
         is from the future, since the clock was set back, continue from now on, and return True."""
         if not self.has_ended:
             return False
-        stamp = self._last.stamp
-        at = moment(stamp).timestamp() if stamp else self._since
+        last = moment(self._last.stamp)
+        at = last.timestamp() if last else self._since
         if self.is_local and at > time.time() + _AHEAD_S:
             self.skip()
             return True
         self.close()
         self._repeated = self._last
-        self._flow = self._engine.follow(self.container, at - _OVERLAP_S if stamp else at)
+        self._flow = self._engine.follow(self.container, at - _OVERLAP_S if last else at)
         return False
 
     def skip(self) -> None:

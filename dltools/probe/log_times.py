@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import calendar
 import re
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta, timezone, tzinfo
 
@@ -180,13 +181,10 @@ class PointTimes:
         waiting, self._undated = self._undated, []
         for time_ in waiting:
             time_.gap = _UNKNOWN
-            if self._last is None:
-                at = self._start
-            else:
-                try:
-                    at = self._last + _APART
-                except OverflowError:
-                    at = self._last
+            at = self._last or self._start
+            if self._last is not None:
+                with suppress(OverflowError):
+                    at += _APART
             self._settle(time_, at)
 
 
@@ -291,13 +289,12 @@ class Stamps:
     `start` completes stamps without a year or a date. The first is the nearest such time that is
     not more than a day before `start`; the later ones go on from there over midnight and New Year.
     A line that comes late over either, as lines of several processes do, stays in the old day or
-    year. Stamps without a zone are in `zone`. `has_date` says that a stamp with day and year has
+    year. Stamps without a zone are in UTC. `has_date` says that a stamp with day and year has
     come, `has_month` that the last one had at least a month.
     """
 
-    def __init__(self, start: datetime, zone: tzinfo = UTC) -> None:
-        self._zone = zone
-        self._newest = start.astimezone(zone)
+    def __init__(self, start: datetime) -> None:
+        self._newest = start.astimezone(UTC)
         self._form = _FORMS[0]
         self.has_date = self.has_month = False
 
@@ -330,10 +327,8 @@ class Stamps:
 
     def _whole(self, stamp: datetime) -> datetime:
         """Take note of a stamp with day and year: those without go on from there."""
-        if not self.has_date:
-            self.has_date, self._newest = True, stamp.astimezone(self._zone)
-        self.has_month = True
-        self._newest = max(self._newest, stamp.astimezone(self._zone))
+        self._newest = max(self._newest, stamp) if self.has_date else stamp
+        self.has_date = self.has_month = True
         return stamp
 
     def _dated(self, fields: _Fields) -> datetime:
@@ -352,14 +347,14 @@ class Stamps:
             return self._next(self._in_year(month, day, clock))
         if month > 12:
             month, day = day, month
-        zone = self._in(fields.get("z"))
+        zone = _zone(fields.get("z"))
         return self._whole(
             datetime.combine(date(int(year), month, day), clock, zone).astimezone(UTC)
         )
 
     def _in_day(self, clock: time) -> datetime:
         """Return a time of day on the newest stamp's day, or a neighbour of it over midnight."""
-        stamp = datetime.combine(self._newest, clock, self._zone)
+        stamp = datetime.combine(self._newest, clock, UTC)
         ahead = stamp - self._newest
         if ahead < -_HALF_A_DAY:
             return stamp + _DAY
@@ -369,21 +364,13 @@ class Stamps:
         """Return the first such moment that is not more than a day before the newest stamp."""
         earliest = self._newest - _DAY
         if (month, day) < (earliest.month, earliest.day):
-            return datetime.combine(date(earliest.year + 1, month, day), clock, self._zone)
-        stamp = datetime.combine(date(earliest.year, month, day), clock, self._zone)
+            return datetime.combine(date(earliest.year + 1, month, day), clock, UTC)
+        stamp = datetime.combine(date(earliest.year, month, day), clock, UTC)
         return stamp if stamp >= earliest else stamp.replace(year=earliest.year + 1)
 
     def _next(self, stamp: datetime) -> datetime:
         self._newest = max(self._newest, stamp)
-        return stamp.astimezone(UTC)
-
-    def _in(self, zone: str | None) -> tzinfo:
-        if zone is None:
-            return self._zone
-        zone = zone.strip()
-        if zone in _HOURS:
-            return timezone(timedelta(hours=_HOURS[zone]))
-        return datetime.fromisoformat(f"2000-01-01T00:00:00{zone}").tzinfo or self._zone
+        return stamp
 
 
 _CLOCK_OR_COUNT = re.compile(
@@ -391,6 +378,14 @@ _CLOCK_OR_COUNT = re.compile(
 )
 """What all forms have: a clock behind a date or at the start, or seconds since 1970. Most lines of
 bars have none; to try all forms on them takes longer than to read them."""
+
+
+def _zone(text: str | None) -> tzinfo:
+    """Return the zone that a stamp names, UTC without one."""
+    name = (text or "UTC").strip()
+    if name in _HOURS:
+        return timezone(timedelta(hours=_HOURS[name]))
+    return datetime.fromisoformat(f"2000-01-01T00:00:00{name}").tzinfo or UTC
 
 
 def _month(fields: _Fields) -> int | None:
