@@ -9,13 +9,13 @@ and trackio are read.
 from __future__ import annotations
 
 import csv
-import json
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from pathlib import PurePosixPath
 from typing import Any, NamedTuple, Protocol
 
 from dltools.bounded_reading import LineSplitter
+from dltools.notation.json_values import table_from
 from dltools.probe.files.event_file import EventFile, Logged
 from dltools.probe.files.tracker_files import Database, Journal
 from dltools.probe.progress.base import Point, report
@@ -181,15 +181,11 @@ class TrainerState:
 
     def feed(self, data: bytes) -> list[Timed]:
         """Return the points of the whole file."""
-        try:
-            history = json.loads(data)["log_history"]
-            entries = [entry for entry in history if isinstance(entry, dict)]
-        except (ValueError, KeyError, TypeError, RecursionError):
-            return []
+        history = table_from(data).get("log_history")
         points: list[Timed] = []
-        for entry in entries:
-            if "train_runtime" not in entry:  # the run's means
-                points += points_of({str(k): v for k, v in entry.items()}, "trainer_state")
+        for entry in history if isinstance(history, list) else ():
+            if isinstance(entry, dict) and "train_runtime" not in entry:  # the run's means
+                points += points_of(entry, "trainer_state")
         return points
 
 
@@ -234,9 +230,6 @@ def points_of(values: Mapping[str, Any], source: str) -> list[Timed]:
 
 
 def _time_in(line: str) -> float | None:
-    try:
-        record = json.loads(line[line.index("{") :])
-    except (ValueError, RecursionError):
-        return None
+    record = table_from(line[line.find("{") :])
     time = next((record[name] for name in (*_TIMES, "ts", "time") if name in record), None)
     return float(time) if isinstance(time, (int, float)) and 1e9 < time < 4e9 else None
