@@ -87,17 +87,13 @@ class Inventory:
     """The containers of one engine. Methods raise the errors of `Engine`."""
 
     def __init__(
-        self,
-        engine: Engine,
-        filters: Mapping[str, list[str]],
-        pattern: Extractor | None = None,
-        *,
-        is_followed: bool = False,
+        self, engine: Engine, filters: Mapping[str, list[str]], pattern: Extractor | None = None
     ) -> None:
-        """List nothing yet. With `is_followed` the caller passes every event to `note_event`; then
-        the engine is asked only after an event, and twice a minute."""
+        """List nothing yet."""
         self.running: dict[str, Watched] = {}
-        self.is_followed = is_followed
+        self.is_followed = False
+        """Whether every event is passed to `note_event`: then the engine is asked only after one,
+        and twice a minute."""
         self._engine = engine
         self._filters = filters
         self._pattern = pattern

@@ -232,16 +232,16 @@ class Notices:
         if watched is None:
             return
         watched.add_point(row)
-        targets, value = watched.targets, row["value"]
-        if row["metric"] == targets.metric:
-            for tier, target in (("first", targets.first), ("final", targets.final)):
-                if target is not None and targets.meets(value, target):
-                    which = "final target" if tier == "final" else "target"
-                    message = f"{row['metric']} is {value:g}: its {which} {target:g} is met"
-                    details = {"metric": row["metric"], "value": value, "target": target}
-                    details["tier"] = tier
-                    at = row["time"]
-                    yield from self._tell(Event.TARGET_MET, watched, message, details, at, tier)
+        targets, metric, value = watched.targets, row["metric"], row["value"]
+        if metric != targets.metric:
+            return
+        for tier, target in (("first", targets.first), ("final", targets.final)):
+            if target is not None and targets.meets(value, target):
+                which = "final target" if tier == "final" else "target"
+                message = f"{metric} is {value:g}: its {which} {target:g} is met"
+                details = {"metric": metric, "value": value, "target": target, "tier": tier}
+                time = row["time"]
+                yield from self._tell(Event.TARGET_MET, watched, message, details, time, tier)
 
     def _event(self, row: Row) -> Iterable[Notice]:
         key = _key(row)

@@ -215,8 +215,9 @@ class _HostSampler:
     def __init__(self, engine: Engine, options: Options, changed: threading.Event) -> None:
         """Read nothing yet. `changed` is set when a container starts or exits."""
         self._engine = engine
-        self._options = options
+        self.host = engine.host
         self._begun = time.time()
+        self._since = self._begun - options.since_s  # progress and events from before are left out
         self._has_window = False
         self._pending: list[Row] = []  # read, and not yet in a sample
         self._lapse: str | None = None  # what is missing of this sample's events
@@ -233,11 +234,6 @@ class _HostSampler:
             self._inventory.note_event,
             changed,
         )
-
-    @property
-    def host(self) -> str:
-        """The name of the host."""
-        return self._engine.host
 
     def follow(self) -> None:
         """From now on watch events and read only new log lines: for a stream of samples."""
@@ -313,11 +309,6 @@ class _HostSampler:
             self._inventory.expire()
         return []
 
-    @property
-    def _since(self) -> float:
-        """Progress and events from before this time are left out (seconds since the epoch)."""
-        return self._begun - self._options.since_s
-
     def _read_last_points(self) -> None:
         for watched in self._inventory.take_stopped():
             for source in watched.sources.all:
@@ -365,7 +356,7 @@ class _HostSampler:
         timed_points = list(points)
         watched.role.note([point.point for point in timed_points], container.labels)
         self._pending += [
-            progress_row(point.time, self._engine.host, container.id, container.name, point.point)
+            progress_row(point.time, self.host, container.id, container.name, point.point)
             for point in timed_points
         ]
 

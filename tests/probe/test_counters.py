@@ -79,7 +79,8 @@ def test_only_a_stream_spreads_its_searches(engine, is_followed, monkeypatch) ->
     budgets: list[float] = []
     monkeypatch.setattr(counters, "search_due", lambda _due, budget_s: budgets.append(budget_s))
     engine.start("job")
-    inventory = Inventory(engine, {}, is_followed=is_followed)
+    inventory = Inventory(engine, {})
+    inventory.is_followed = is_followed
     inventory.refresh()
     Counters(engine).read(inventory)
     (budget_s,) = budgets

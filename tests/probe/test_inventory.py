@@ -10,9 +10,10 @@ from dltools.engine.interface import GoneError, Listed
 from dltools.probe.inventory import Inventory
 
 
-def inventory(engine: Any, **options: Any) -> Inventory:
+def inventory(engine: Any, *, is_followed: bool = False) -> Inventory:
     """What is known of the containers of an engine that has been asked once."""
-    found = Inventory(engine, {}, **options)
+    found = Inventory(engine, {})
+    found.is_followed = is_followed
     found.refresh()
     return found
 

@@ -108,17 +108,15 @@ def _server(scrape: Scrape) -> Server | None:
     for server in SERVERS:
         if server.total in scrape.values or (server.count and server.count in scrape.values):
             return server
-    best: tuple[float, Server] | None = None
+    guesses = []
     for name in scrape.values:
         match = _GENERIC.match(name) if len(name) <= _LONGEST_NAME else None
-        count = f"{name.removesuffix('_sum')}_count"
-        if match is None or name.startswith(_NOT_REQUESTS) or count not in scrape.values:
-            continue
         base = name.removesuffix("_sum")
-        guess = Server("other", name, count, _UNITS.get(match["unit"], 1.0), histogram=base)
-        if best is None or scrape.values[count] > best[0]:
-            best = (scrape.values[count], guess)
-    return best[1] if best else None
+        count = f"{base}_count"
+        if match and not name.startswith(_NOT_REQUESTS) and count in scrape.values:
+            unit = _UNITS.get(match["unit"], 1.0)
+            guesses.append(Server("other", name, count, unit, histogram=base))
+    return max(guesses, key=lambda guess: scrape.values[guess.count], default=None)
 
 
 _Labels = frozenset[tuple[str, str]]

@@ -28,10 +28,7 @@ from dltools.probe.gpu.nvml import (
 _ID = re.compile(r"(?<![0-9a-f])[0-9a-f]{64}(?![0-9a-f])")
 
 
-NO_PLACES: Mapping[str, str] = {}
-
-
-def container_of(cgroup_text: str, places: Mapping[str, str] = NO_PLACES) -> str | None:
+def container_of(cgroup_text: str, places: Mapping[str, str] = {}) -> str | None:
     """Return the container id in the text of a /proc/PID/cgroup, None if there is none.
 
     It is the first word of 64 digits in a path: docker/ID, docker-ID.scope, kubepods/.../ID. Of two
@@ -48,7 +45,7 @@ def container_of(cgroup_text: str, places: Mapping[str, str] = NO_PLACES) -> str
 
 
 def owners(
-    pids: Iterable[int], root: Path = ROOT, places: Mapping[str, str] = NO_PLACES
+    pids: Iterable[int], root: Path = ROOT, places: Mapping[str, str] = {}
 ) -> Mapping[int, str]:
     """Return the container ids of the processes that are in a container."""
     ids = {pid: container_of(read_text(f"{root}/proc/{pid}/cgroup"), places) for pid in set(pids)}
@@ -95,7 +92,8 @@ class Gpus:
                 is_lost = True
                 rows.append({"kind": "gpu", "gpu_uuid": device.uuid, "gap": f"GPU lost: {error}"})
         if is_lost and now - self._tried >= _RETRY_S:
-            self._stop()  # the next sample starts again: the GPU may have come back
+            nvml.close()  # the next sample starts again: the GPU may have come back
+            self._nvml, self._devices, self._tried = None, [], float("-inf")
         return rows
 
     def _start(self, now: float) -> Nvml | None:
@@ -115,11 +113,6 @@ class Gpus:
         self.count, unopened = len(devices), devices.count(None)
         self.gap = f"NVML: {unopened} of {self.count} GPUs cannot be opened" if unopened else None
         return nvml
-
-    def _stop(self) -> None:
-        if self._nvml is not None:
-            self._nvml.close()
-        self._nvml, self._devices, self._tried = None, [], float("-inf")
 
     def _rows(self, nvml: Nvml, device: Device, now: float) -> Iterator[Row]:
         """Yield the row of a GPU, and those of the containers on it."""
