@@ -40,23 +40,13 @@ def speed_kept(job: SimulatedJob, jobs: Collection[SimulatedJob]) -> float:
     host that use them at the same time."""
     if not _works_on_devices(job):
         return 1.0
-    others = (
-        simulated_job
-        for simulated_job in jobs
-        if simulated_job is not job and _works_on_devices(simulated_job)
-    )
-    return kept_beside(
-        job.job.name,
-        (simulated_job.job.name for simulated_job in others if _share_one(simulated_job, job)),
-    )
+    others = (other for other in jobs if other is not job and _works_on_devices(other))
+    beside = [other for other in others if not set(job.devices).isdisjoint(other.devices)]
+    return kept_beside(job.job.name, [other.job.name for other in beside])
 
 
 def _works_on_devices(job: SimulatedJob) -> bool:
     return job.is_working and bool(job.devices) and job.job.device > 0
-
-
-def _share_one(job: SimulatedJob, other: SimulatedJob) -> bool:
-    return not set(job.devices).isdisjoint(other.devices)
 
 
 _SUMS = (0.35, 0.68, 0.91, 1.21, 1.28, 1.37, 1.43, 1.53, 1.65, 1.81, 2.0)

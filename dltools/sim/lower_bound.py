@@ -20,14 +20,11 @@ def mean_completion(workload: Workload, works: Sequence[float] | None = None) ->
     jobs = [job for job in workload.jobs if not job.serves]
     if not jobs:
         return math.nan
-    asked = [job.work for job in jobs] if works is None else list(works)
-    pooled = _srpt(
-        [(job.arrival, work) for job, work in zip(jobs, asked, strict=True)],
-        math.fsum(host.cpus for host in workload.hosts),
-    )
-    alone = [
-        _full_speed_seconds(job, workload, work) for job, work in zip(jobs, asked, strict=True)
-    ]
+    asked = [job.work for job in jobs] if works is None else works
+    pairs = list(zip(jobs, asked, strict=True))
+    speed = math.fsum(host.cpus for host in workload.hosts)
+    pooled = _srpt([(job.arrival, work) for job, work in pairs], speed)
+    alone = [_full_speed_seconds(job, workload, work) for job, work in pairs]
     return max(pooled, math.fsum(alone) / len(jobs))
 
 

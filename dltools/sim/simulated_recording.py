@@ -61,11 +61,8 @@ def _container_row(job: SimulatedJob, number: int, host: SimulatedHost, now: flo
     role = role_of(spec, is_remote=host.spec.remote)
     quota = host.spec.cpus if limits["cpus"] is None else limits["cpus"] / spec.members
     row: Row = {
-        "time": _moment(now),
-        "host": host.spec.name,
+        **_whose(job, number, host, now),
         "kind": "container",
-        "container_id": _id(job, number),
-        "container_name": _name(job, number),
         "state": "running",
         "labels": labels_text(spec),
         "started_at": _moment((job.history.use.started or 0) / MICRO),
@@ -87,23 +84,15 @@ def _container_row(job: SimulatedJob, number: int, host: SimulatedHost, now: flo
 
 def _device_rows(job: SimulatedJob, number: int, host: SimulatedHost, now: float) -> list[Row]:
     """Return a row for each device that a container holds. Members of a job hold them in turn."""
-    whose = {
-        "time": _moment(now),
-        "host": host.spec.name,
-        "container_id": _id(job, number),
-        "container_name": _name(job, number),
-    }
+    whose = _whose(job, number, host, now)
     own = islice(devices.seen(job).items(), number, None, job.job.members)
     return [whose | device_cells(name, use) for name, use in own]
 
 
 def _progress_row(job: SimulatedJob, report: Report, host: SimulatedHost) -> Row:
     row: Row = {
-        "time": _moment(report.time),
-        "host": host.spec.name,
+        **_whose(job, 0, host, report.time),
         "kind": "progress",
-        "container_id": _id(job),
-        "container_name": _name(job, 0),
         "metric": job.activity.metric,
         "value": report.value,
         "step": report.epoch,
@@ -114,14 +103,15 @@ def _progress_row(job: SimulatedJob, report: Report, host: SimulatedHost) -> Row
     return row
 
 
-def _name(job: SimulatedJob, number: int) -> str:
-    """Return the name of a container of a job."""
-    return f"{job.job.name}-{number}" if job.job.members > 1 else job.job.name
-
-
-def _id(job: SimulatedJob, number: int = 0) -> str:
-    key = f"{job.history.id} {number}" if number else job.history.id
-    return hashlib.sha256(key.encode()).hexdigest()
+def _whose(job: SimulatedJob, number: int, host: SimulatedHost, time: float) -> Row:
+    """Return the cells of a row that say when it holds, and of which container of a job."""
+    name, key = job.job.name, job.history.id
+    return {
+        "time": _moment(time),
+        "host": host.spec.name,
+        "container_id": hashlib.sha256((f"{key} {number}" if number else key).encode()).hexdigest(),
+        "container_name": f"{name}-{number}" if job.job.members > 1 else name,
+    }
 
 
 def _moment(seconds: float) -> datetime:

@@ -102,7 +102,8 @@ class Simulation:
         elif isinstance(event, Arrival):
             self._arrive(event.job, now)
         elif isinstance(event, Landing):
-            self._land(event.job, event.host, now)
+            event.host.room.release(event.job.job)  # reserved when the job left its old host
+            self._start(event.job, event.host, now)
         else:
             self._observe(event.host, now)
 
@@ -136,10 +137,6 @@ class Simulation:
         result = self._results[job.name]
         result.start, result.waited = now, now - job.arrival
         self._start(SimulatedJob(job, result, self._readers), host, now)
-
-    def _land(self, job: SimulatedJob, host: SimulatedHost, now: float) -> None:
-        host.room.release(job.job)  # it was reserved when the job left its old host
-        self._start(job, host, now)
 
     def _start(self, job: SimulatedJob, host: SimulatedHost, now: float) -> None:
         """Start a job on the host where it arrives, or to which it has migrated."""
