@@ -51,16 +51,13 @@ class Recorder:
 
     def write(self, table: pa.Table) -> None:
         """Record one sample."""
-        self._journal.write(self._new_rows(table))
+        if self._recorded:
+            table = table.filter([key not in self._recorded for key in _keys(table)])
+        self._journal.write(table)
 
     def close(self) -> None:
         """Complete the recording."""
         self._journal.close()
-
-    def _new_rows(self, table: pa.Table) -> pa.Table:
-        if not self._recorded:
-            return table
-        return table.filter([key not in self._recorded for key in _keys(table)])
 
 
 def _keys(table: pa.Table) -> list[tuple[Any, ...] | None]:
