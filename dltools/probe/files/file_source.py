@@ -10,7 +10,7 @@ import fnmatch
 import os
 import time
 from collections.abc import Iterable, Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -83,7 +83,7 @@ class FileSource(ProgressSource):
         except OSError as error:
             self.gap = f"files: {error.strerror}"
             return points
-        with root:
+        with closing(root):
             if now - self._searched >= _SEARCH_S:
                 self._searched = now
                 self._search(root)

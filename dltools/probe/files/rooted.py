@@ -28,17 +28,7 @@ class Root:
 
     def close(self) -> None:
         """Close the directory."""
-        if self._handle >= 0:
-            os.close(self._handle)
-            self._handle = -1
-
-    def __enter__(self) -> Root:
-        """Use as a context manager."""
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        """Close."""
-        self.close()
+        os.close(self._handle)
 
     def open(self, path: str) -> int:
         """Return a file descriptor of a regular file; anything else is a PermissionError."""
