@@ -205,7 +205,8 @@ def by_reports(reports: Reports, *, has_runtime: bool = False) -> Judgement | No
     if not reports.metrics:
         return None
     if metric_names.is_serving(reports.metrics):
-        return Judgement(Role.SERVER, f"reports {_first_of_server(reports.metrics)}")
+        first = next(iter(metric_names.latencies(reports.metrics)), min(reports.metrics))
+        return Judgement(Role.SERVER, f"reports {first}")
     is_said = any(name in reports.labels for name in _OF_TRAININGS)
     if is_said or reports.has_loss + reports.is_counted + has_runtime > 1:
         return Judgement(Role.TRAINING, f"reports {reports.best}")
@@ -256,7 +257,3 @@ def from_row(role: str | None, reason: str | None) -> Judgement | None:
         return None
     word = role.strip().lower()
     return Judgement(Role(word), reason or "") if word in list(Role) else None
-
-
-def _first_of_server(names: Collection[str]) -> str:
-    return next(iter(metric_names.latencies(names)), min(names))

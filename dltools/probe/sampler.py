@@ -18,7 +18,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from dltools.engine.interface import Container, Engine, UnableError
+from dltools.engine.interface import Engine, UnableError
 from dltools.engine.kernel_reading import hold_files
 from dltools.engine.links import DistinctEngines, Link
 from dltools.errors import DltoolsError, UnavailableError
@@ -382,16 +382,10 @@ class _MissedExits:
         while self._ran:
             id_, before = self._ran.popitem()
             watched = inventory.running.get(id_)
-            has_ended = watched is None or _has_restarted(watched.container, before)
-            if has_ended and (row := events.missed_exit(before)):
+            began = watched.container.started if watched else None
+            runs_anew = began and before.started and began > before.started
+            if (watched is None or runs_anew) and (row := events.missed_exit(before)):
                 yield row
-
-
-def _has_restarted(container: Container, before: Run) -> bool:
-    """Tell whether a container runs again, in a later run than `before`."""
-    if container.started is None or before.started is None:
-        return False
-    return container.started > before.started
 
 
 @dataclass(frozen=True, slots=True)

@@ -123,17 +123,14 @@ def out_of_bounds(settings: Mapping[str, Any]) -> str | None:
     cpus, weight = settings.get("cpus"), settings.get("weight", LEAST_SHARES)
     if cpus is not None and not (_is_number(cpus) and cpus >= LEAST_CPUS):
         return f"cpus {cpus!r} is not a number of at least {LEAST_CPUS:g} cores"
-    if not (_is_number(weight) and _is_weight(weight)):
+    is_whole = _is_number(weight) and weight == int(weight)
+    if not (is_whole and LEAST_SHARES <= weight <= MOST_SHARES):
         return f"{WEIGHT} {weight!r} is not a whole number from {LEAST_SHARES} to {MOST_SHARES}"
     return None
 
 
 def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
-
-
-def _is_weight(value: float) -> bool:
-    return value == int(value) and LEAST_SHARES <= value <= MOST_SHARES
 
 
 def unfit_cpu_list(located: LocatedContainer, wanted: Limits, present: Limits) -> str | None:
