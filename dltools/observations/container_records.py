@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from dltools import labels
 from dltools.notation.limits import ASKED, IN_FORCE, Limits, limits_at, most_cpus
 from dltools.notation.times import MICRO
-from dltools.observations import metric_names
+from dltools.observations import judging_metric
 from dltools.observations.gpu_energy import GpuEnergy, Joules, read_joules
 from dltools.observations.host_samples import HostSamples, PointsByMetric
 from dltools.observations.samples_by_host import SAMPLE_COLUMNS, samples_by_host, table_chunks
@@ -254,11 +254,12 @@ def main_metric(series: Mapping[str, Series], metric: str | None) -> str:
     """Return the metric that judges a job, of those it has reported; "" where it has reported none.
     It is the `metric` of its label, if that has ever been finite, else the first in order."""
     seen = {
-        name: metric_names.seen(point.value for point in points) for name, points in series.items()
+        name: judging_metric.seen(point.value for point in points)
+        for name, points in series.items()
     }
     if metric is not None and metric in seen and seen[metric].points:
         return metric
-    return next(iter(metric_names.evaluation_order(seen)), "")
+    return next(iter(judging_metric.evaluation_order(seen)), "")
 
 
 _Key = tuple[str, str]

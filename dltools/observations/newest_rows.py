@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from dltools.labels import METRIC, parse_labels
-from dltools.observations import metric_names
+from dltools.observations import judging_metric
 from dltools.observations.device_rows import DEVICE_COLUMNS
-from dltools.observations.metric_names import Values
+from dltools.observations.judging_metric import Values
 
 Row = Mapping[str, Any]
 
@@ -41,7 +41,7 @@ class Observed:
     @property
     def metrics(self) -> list[str]:
         """The names of its metrics, the one that judges it first."""
-        names = metric_names.evaluation_order(
+        names = judging_metric.evaluation_order(
             {name: values.seen for name, values in self.values.items()}
         )
         metric = parse_labels(self.row["labels"]).get(METRIC)

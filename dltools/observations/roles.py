@@ -38,7 +38,7 @@ from dltools.labels import (
     Role,
     has_labels,
 )
-from dltools.observations import metric_names
+from dltools.observations import judging_metric
 from dltools.text import suggestion
 
 _OPTION, _LABEL = "--role", f"label {ROLE}"
@@ -99,12 +99,12 @@ class Reports:
     @property
     def has_loss(self) -> bool:
         """Whether one is the loss that a training minimises."""
-        return any(map(metric_names.is_whole_loss, self.metrics))
+        return any(map(judging_metric.is_whole_loss, self.metrics))
 
     @property
     def best(self) -> str:
         """The metric to judge by."""
-        return min(self.metrics, key=metric_names.evaluation_rank)
+        return min(self.metrics, key=judging_metric.evaluation_rank)
 
 
 NO_REPORTS = Reports()
@@ -204,8 +204,8 @@ def by_reports(reports: Reports, *, has_runtime: bool = False) -> Judgement | No
     `has_runtime`: whether a deep-learning runtime or a device bears them out."""
     if not reports.metrics:
         return None
-    if metric_names.is_serving(reports.metrics):
-        first = next(iter(metric_names.latencies(reports.metrics)), min(reports.metrics))
+    if judging_metric.is_serving(reports.metrics):
+        first = next(iter(judging_metric.latencies(reports.metrics)), min(reports.metrics))
         return Judgement(Role.SERVER, f"reports {first}")
     is_said = any(name in reports.labels for name in _OF_TRAININGS)
     if is_said or reports.has_loss + reports.is_counted + has_runtime > 1:
@@ -228,7 +228,7 @@ def by_evidence(signs: Signs, reports: Reports = NO_REPORTS) -> Judgement:
     if signs.has_service_port:
         return Judgement(Role.SERVER, "its Swarm service publishes a port")
     best = f"reports {reports.best}" if reports.metrics else ""
-    if reports.is_counted and not all(map(metric_names.is_achieved, reports.metrics)):
+    if reports.is_counted and not all(map(judging_metric.is_achieved, reports.metrics)):
         return Judgement(Role.TRAINING, best)
     if runtime:
         return Judgement(Role.TRAINING, f"{runtime}, {best or 'silent'}")

@@ -29,7 +29,7 @@ from typing import Any
 
 from dltools.labels import METRIC, Role, parse_labels
 from dltools.notation.limits import WEIGHT
-from dltools.observations import metric_names
+from dltools.observations import judging_metric
 from dltools.observations.device_rows import DEVICE_COLUMNS
 from dltools.observations.newest_rows import Observed
 from dltools.observations.targets import Targets, parse
@@ -146,16 +146,16 @@ class _Watched(Observed):
         """Return the metric by which it has diverged, None if it has not."""
         finite = {name: values for name, values in self.values.items() if values.finite}
         lost = {name for name, values in self.values.items() if values.lost >= _LOST}
-        losses = [name for name in finite if metric_names.is_training_loss(name)]
-        losses = losses or [name for name in finite if metric_names.is_loss(name)]
+        losses = [name for name in finite if judging_metric.is_training_loss(name)]
+        losses = losses or [name for name in finite if judging_metric.is_loss(name)]
         if not lost.issuperset(losses or finite):
             return None
         if not finite:
-            first = min(self.values, key=metric_names.evaluation_rank, default=None)
+            first = min(self.values, key=judging_metric.evaluation_rank, default=None)
             return first if first in lost else None
         seen = {name: values.seen for name, values in finite.items()}
         asked = [name for name in (self.targets.metric, self.labels.get(METRIC)) if name in finite]
-        judging = (asked or metric_names.evaluation_order(seen))[0]
+        judging = (asked or judging_metric.evaluation_order(seen))[0]
         return judging if judging in lost else None
 
 

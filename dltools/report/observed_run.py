@@ -18,7 +18,7 @@ from dltools.errors import DataError
 from dltools.labels import METRIC
 from dltools.notation.limits import DEFAULT_WEIGHT, weight_of
 from dltools.notation.resources import count_cpus
-from dltools.observations import metric_names
+from dltools.observations import judging_metric
 from dltools.observations.container_records import (
     ContainerRecord,
     ContainerSample,
@@ -121,7 +121,7 @@ class ObservedJob:
     @property
     def latencies(self) -> Series:
         """Its response times (s), [] if it reported none."""
-        names = metric_names.latencies(self.series)
+        names = judging_metric.latencies(self.series)
         return self.series[names[0]] if names else []
 
 

@@ -21,7 +21,7 @@ from dltools.errors import DataError
 from dltools.labels import METRIC, Role
 from dltools.notation.limits import DEFAULT_WEIGHT, weight_of
 from dltools.notation.resources import format_cpus
-from dltools.observations import metric_names
+from dltools.observations import judging_metric
 from dltools.observations.container_records import (
     ContainerRecord,
     ContainerRecords,
@@ -121,7 +121,7 @@ class _Recorded:
         if not self.uses:
             return None
         qoe = parse(self.record.labels).qoe_s
-        latencies = metric_names.latencies(self.record.series)
+        latencies = judging_metric.latencies(self.record.series)
         if qoe is not None or latencies:
             return self._serving(qoe, self._finite(latencies[0]) if latencies else [])
         if self.record.role in _NO_TRAININGS and not self.record.series:

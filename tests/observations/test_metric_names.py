@@ -4,20 +4,18 @@ import math
 
 import pytest
 
-from dltools.observations.metric_names import (
+from dltools.observations.judging_metric import (
     Seen,
     evaluation_order,
     evaluation_rank,
     fluctuating,
     is_adversarial,
-    is_metric,
     is_serving,
     latencies,
-    normal_name,
-    objective,
     seen,
     why_first,
 )
+from dltools.observations.metric_names import is_metric, normal_name, objective
 
 
 @pytest.mark.parametrize(

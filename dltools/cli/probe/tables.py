@@ -16,9 +16,9 @@ from dltools.cli.destinations import make_console
 from dltools.cli.fitted_table import FittedTable
 from dltools.cli.values_in_words import clip, cpu_use, limits, listed_cpus, named, role, size
 from dltools.labels import METRIC, parse_labels
-from dltools.observations import metric_names
+from dltools.observations import judging_metric, metric_names
 from dltools.observations.device_rows import use_in
-from dltools.observations.metric_names import Seen, Values
+from dltools.observations.judging_metric import Seen, Values
 from dltools.observations.newest_rows import Observed, ObservedHosts
 from dltools.text import printable
 
@@ -176,7 +176,7 @@ class Metrics:
         headers = ("CONTAINER", "METRIC:name", "AIM", "FAMILY", "POINTS:right", "FIRST:right")
         table = FittedTable(*headers, "LAST:right", wide and "AS PRINTED:name")
         for name, seen in sorted(self._seen().items()):
-            for metric in metric_names.evaluation_order(seen):
+            for metric in judging_metric.evaluation_order(seen):
                 for (container, other, family), points in self._found.items():
                     if (container, other) == (name, metric):
                         table.add_row(
@@ -199,18 +199,18 @@ class Metrics:
 
     def _choice(self, name: str, seen: Mapping[str, Seen]) -> str:
         """Return what a container is judged by, and why."""
-        order = [metric for metric in metric_names.evaluation_order(seen) if seen[metric].points]
+        order = [metric for metric in judging_metric.evaluation_order(seen) if seen[metric].points]
         labelled = self._wanted.get(name)
         if not order:
             return "judged by nothing: no metric has been a finite number"
         if labelled in order:
             return f"judged by {labelled}: the label {METRIC} says so"
-        if metric_names.is_serving(order) and (times := metric_names.latencies(order)):
+        if judging_metric.is_serving(order) and (times := judging_metric.latencies(order)):
             return f"judged by {times[0]}: it answers requests"
         best, more = order[0], f"; the label {METRIC} chooses another" if len(order) > 1 else ""
-        why, aim = metric_names.why_first(best), metric_names.objective(best)
+        why, aim = judging_metric.why_first(best), metric_names.objective(best)
         aims = {"min": "better when smaller", "max": "better when larger"}
-        if best in metric_names.fluctuating(order):
+        if best in judging_metric.fluctuating(order):
             more = f"; while it is flat it says nothing{more}"
         return f"judged by {best}: {why}, {aims[aim]}{more}"
 

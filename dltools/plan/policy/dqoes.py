@@ -30,7 +30,7 @@ from typing import NamedTuple
 
 from dltools.labels import METRIC
 from dltools.notation.times import MICRO
-from dltools.observations import metric_names
+from dltools.observations import judging_metric
 from dltools.plan.policy.interface import (
     Allocation,
     Cluster,
@@ -258,7 +258,7 @@ def _latency_metrics(job: Job) -> list[str]:
     metric = job.labels.get(METRIC)
     if metric:
         return [metric] if has_values(job, metric) else []
-    return metric_names.latencies(name for name in job.progress.metrics if has_values(job, name))
+    return judging_metric.latencies(name for name in job.progress.metrics if has_values(job, name))
 
 
 def _latency(job: Job, now: int, interval: int) -> tuple[str, float | None]:

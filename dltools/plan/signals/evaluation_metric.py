@@ -19,7 +19,7 @@ from collections.abc import Sequence
 from statistics import fmean, variance
 
 from dltools.labels import METRIC, OBJECTIVE
-from dltools.observations import metric_names
+from dltools.observations import judging_metric, metric_names
 from dltools.plan.signals.job import Job
 
 _CLEARLY = 0.05
@@ -56,7 +56,7 @@ def candidates(job: Job) -> list[str]:
     """Return the job's metrics that have had finite values, best evaluation metric first.
 
     The metric of the label `dltools.metric` comes first if the job reports it; the order of the
-    others is that of `dltools.observations.metric_names.evaluation_order` (ours).
+    others is that of `dltools.observations.judging_metric.evaluation_order` (ours).
     """
     metric = job.labels.get(METRIC)
     if metric is not None and has_values(job, metric):
@@ -64,8 +64,10 @@ def candidates(job: Job) -> list[str]:
     metrics = {name: series for name, series in job.progress.metrics.items() if series.count}
     if len(metrics) < 2:
         return list(metrics)
-    seen = [metric_names.Seen(one.peak, one.count, one.low == one.high) for one in metrics.values()]
-    return metric_names.evaluation_order(dict(zip(metrics, seen, strict=True)))
+    seen = [
+        judging_metric.Seen(one.peak, one.count, one.low == one.high) for one in metrics.values()
+    ]
+    return judging_metric.evaluation_order(dict(zip(metrics, seen, strict=True)))
 
 
 def metric_of(job: Job) -> str | None:
@@ -78,7 +80,7 @@ def metric_of(job: Job) -> str | None:
         return job.progress.targets.metric
     names, metrics = candidates(job), job.progress.metrics
     judging = (name for name in names if not metrics[name].is_lost or has_diverged(job, name))
-    rest = names or sorted(metrics, key=metric_names.evaluation_rank)
+    rest = names or sorted(metrics, key=judging_metric.evaluation_rank)
     return next(judging, next(iter(rest), None))
 
 
@@ -89,14 +91,16 @@ def has_diverged(job: Job, metric: str) -> bool:
     if not job.progress.metrics[metric].is_lost:
         return False
     metrics = {name: series for name, series in job.progress.metrics.items() if series.count}
-    losses = [name for name in metrics if metric_names.is_training_loss(name)]
-    losses = losses or [name for name in metrics if metric_names.is_loss(name)]
+    losses = [name for name in metrics if judging_metric.is_training_loss(name)]
+    losses = losses or [name for name in metrics if judging_metric.is_loss(name)]
     return all(metrics[name].is_lost for name in losses or metrics)
 
 
 def fluctuating(job: Job) -> frozenset[str]:
     """Return the metrics of a job that count only while they change by more than they fluctuate."""
-    return metric_names.fluctuating(name for name, one in job.progress.metrics.items() if one.count)
+    return judging_metric.fluctuating(
+        name for name, one in job.progress.metrics.items() if one.count
+    )
 
 
 def has_changed(before: Sequence[float], after: Sequence[float]) -> bool:
@@ -112,7 +116,7 @@ def has_changed(before: Sequence[float], after: Sequence[float]) -> bool:
 
 def why_flat(metric: str) -> str:
     """Return why a fluctuating metric that has not changed shows nothing."""
-    if metric_names.is_loss(metric):
+    if judging_metric.is_loss(metric):
         return f"{metric} is flat, which does not show whether an adversarial network learns"
     return f"{metric} is flat or fluctuates, which does not show whether an agent learns"
 

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from dltools.observations import metric_names
+from dltools.observations import judging_metric, metric_names
 from dltools.observations.container_records import Series, SeriesPoint
 from dltools.report.plots.axes import (
     Panel,
@@ -155,7 +155,7 @@ def responses_panel(frame: TimeFrame) -> Panel | None:
 def _lines(frame: TimeFrame, *, is_serving: bool) -> list[_Line]:
     lines = []
     for name, line in frame.run.timelines.items():
-        if line.metric and bool(metric_names.latencies([line.metric])) is is_serving:
+        if line.metric and bool(judging_metric.latencies([line.metric])) is is_serving:
             points = [point for point in line.progress if point[0] >= 0]
             lines.append(_Line(short(name), line.metric, points, line.has_diverged))
     return lines

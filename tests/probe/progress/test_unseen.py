@@ -11,7 +11,8 @@ from random import Random
 
 import pytest
 
-from dltools.observations.metric_names import Seen, evaluation_order, latencies, objective
+from dltools.observations.judging_metric import Seen, evaluation_order, latencies
+from dltools.observations.metric_names import objective
 from dltools.probe.progress import Automatic, Point, PointReader
 
 HERE = Path(__file__).parent
