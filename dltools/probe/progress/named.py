@@ -93,18 +93,7 @@ class Named:
         at = count(texts[0], meaning.scale, texts[1])
         is_bar, names = meaning.is_bar, [name for name, _ in meaning.metrics]
         if not meaning.metrics:
-            if is_bar and at.epoch is None:
-                return self._bare_bar(
-                    at.step or 0, int(texts[2] or 0), clock(texts[3] or "") or 0.0
-                )
-            self._is_full = texts[0] == texts[2] if is_bar else None
-            self._of_best = _LINES_OF_BEST if meaning.is_final else 0
-            if meaning.is_final:
-                return NOTHING
-            self.above = self.above if at is NO_COUNT else self.above.later(at)
-            self._phase, self._below = meaning.phase, set()
-            self._may_count = at is NO_COUNT
-            return NOTHING
+            return self._without_metrics(meaning, texts, at)
         is_full = texts[-1] == texts[0] if is_bar else None if at is not NO_COUNT else self._is_full
         if self._of_best:
             self._of_best = self._of_best - 1 if at is NO_COUNT else 0
@@ -133,19 +122,11 @@ class Named:
         if is_whole:  # a bar that is drawn once says how many steps an epoch has
             at = Count(None, at.epoch)
         step, epoch = at
-        source = BAR if is_bar else "named"
-        points = [
-            _POINT((metric, value, step, epoch, source, printed, None, None, None))
-            for (metric, printed), value in zip(meaning.metrics, _values(texts[2:]), strict=False)
-        ]
-        if meaning.has_totals:
-            points = _shares(points, texts[2 + len(points) :])
+        points = _points(meaning, texts, at)
         if is_full is not None:
             points = [point for point in points if not self._is_stale(point) or is_full]
             if not points:
                 return NOTHING
-        if meaning.is_end and epoch is not None:
-            points = list(map(_at_end, points))
         if step is None and epoch is None:
             points = points if meaning.is_final else self.placed(points)
             is_sure = meaning.is_plain and points[0].value != 0
@@ -156,6 +137,19 @@ class Named:
             self._counted.update(meaning.metrics)
             is_sure = meaning.has_fraction and not meaning.is_doubtful
         return _READING((points, meaning, is_sure, False, self._awaits_bar, None))
+
+    def _without_metrics(self, meaning: Meaning, texts: Sequence[str | None], at: Count) -> Reading:
+        """Take note of a heading, or of a bar."""
+        if meaning.is_bar and at.epoch is None:
+            spent_s = clock(texts[3] or "") or 0.0
+            return self._bare_bar(at.step or 0, int(texts[2] or 0), spent_s)
+        self._is_full = texts[0] == texts[2] if meaning.is_bar else None
+        self._of_best = _LINES_OF_BEST if meaning.is_final else 0
+        if not meaning.is_final:
+            self.above = self.above if at is NO_COUNT else self.above.later(at)
+            self._phase, self._below = meaning.phase, set()
+            self._may_count = at is NO_COUNT
+        return NOTHING
 
     def _is_stale(self, point: Point) -> bool:
         """Tell whether a bar of an epoch shows what an earlier evaluation has given, unless it is
@@ -239,6 +233,18 @@ class Named:
             at = of_phase if is_of_phase else self.newest if is_new else NO_COUNT
             placed.append(point if at is NO_COUNT else point._replace(step=at.step, epoch=at.epoch))
         return placed
+
+
+def _points(meaning: Meaning, texts: Sequence[str | None], at: Count) -> list[Point]:
+    """Return the points of a line at its counters."""
+    (step, epoch), source = at, BAR if meaning.is_bar else "named"
+    points = [
+        _POINT((metric, value, step, epoch, source, printed, None, None, None))
+        for (metric, printed), value in zip(meaning.metrics, _values(texts[2:]), strict=False)
+    ]
+    if meaning.has_totals:
+        points = _shares(points, texts[2 + len(points) :])
+    return list(map(_at_end, points)) if meaning.is_end and epoch is not None else points
 
 
 def _at_end(point: Point) -> Point:
