@@ -103,10 +103,9 @@ def _own_part(line: str) -> str:
     printed behind it, and, of a generation, that its best one is the result."""
     line = line.lstrip("#").rjust(len(line)) if line[:1] == "#" else line
     if line.count("%|") > 1:  # drawings between which carriage returns are lost
-        for bar in [*_BAR_BEGINS.finditer(line)][: -_DRAWINGS - 1 : -1]:
-            if _has_metric(line[bar.start() :]):
-                line = line[bar.start() :].rjust(len(line))
-                break
+        drawn = [line[bar.start() :] for bar in _BAR_BEGINS.finditer(line)]
+        last = next(filter(_has_metric, drawn[: -_DRAWINGS - 1 : -1]), drawn[-1] if drawn else line)
+        line = last.rjust(len(line))
     if "improved" in line and (better := _IMPROVED.search(line)):
         head = line[: better.start()]
         if _has_metric(head):
