@@ -93,6 +93,11 @@ _BAR_FORM = Regex(
 """What tqdm shows: how many, of how many, the time spent and left, and the rate; what Rich does;
 and a bar of Keras, or like it."""
 
+OF_EVALUATION = Regex(
+    r"\s*(?:Test|Val(?:id(?:ation)?)?|Eval): ?\[\s*(\d+)/(\d+)(?: \(\s*\d+%\))?\]"
+)
+"""How timm counts the batches of an evaluation: `Test: [ 5/5]`."""
+
 _TOTAL = Regex(r"[kKMG]?/(\d{1,15})")
 
 _OF_BAR = Regex(
@@ -123,6 +128,8 @@ _SPAN = 200
 def place(line: str, tokens: Sequence[Token], metrics: int = 0) -> Place:
     """Return where the counters of a line stand; `tokens` are its tokens, `metrics` is where its
     metrics begin."""
+    if match := OF_EVALUATION.match(line):
+        return Place(match.span(1), 1, None, is_bar=True, total=match.span(2))
     step, scale, rank, epoch, epoch_end = None, 1, 99, None, -1
     is_size = False
     for token in tokens:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from dltools.observations.metric_names import EVALUATED, PHASES, normal_name
 from dltools.probe.progress.base import Regex
-from dltools.probe.progress.line_counters import bar_in, counter_of, place, total_of
+from dltools.probe.progress.line_counters import OF_EVALUATION, bar_in, counter_of, place, total_of
 from dltools.probe.progress.line_shapes import NO_MEANING, Meaning, Span, marks
 from dltools.probe.progress.line_values import Candidate, candidates
 from dltools.probe.progress.nearest import enclosed, listed, nearest
@@ -79,6 +79,9 @@ _SPENT = Regex(r"\[([\d:]{4,12})")
 _SO_MANY = Regex(r"((?:[A-Za-z.]{1,20} )?[\w.]{1,40}) (?:\(for \d+ [a-z]+\)|\[\d+-\d+\](?=: \d))")
 """Over how many a loss is taken: `loss (for 1 batch) at step 30: 0.5`, `avg. loss [51-60]: 0.5`."""
 
+_BEFORE_MEAN = Regex(r"(?<=: )\s{0,9}[\d.]+ (?=\(\s{0,9}[\d.]+\))")
+"""The value of a batch before the mean: `Acc@1:  34.375 ( 40.625)`."""
+
 _RULE = Regex(r"-{3,}([A-Za-z].*)")
 """A heading in a line of dashes: `----Iteration: 3000----`."""
 
@@ -114,6 +117,8 @@ def _own_part(line: str) -> str:
         return f"{head}{f'{name}: '.rjust(better.start(2) - len(head))}{value}".ljust(len(line))
     if ("(for " in line or "]: " in line) and (match := _SO_MANY.search(line)):
         line = line[: match.start()] + match[1].rjust(len(match[0])) + line[match.end() :]
+    if ": [" in line and OF_EVALUATION.match(line):
+        line = _BEFORE_MEAN.sub(lambda match: " " * len(match[0]), line)
     if line[:3] == "---" and (match := _RULE.match(line)):
         line = match[1].rjust(len(line))
     if "<" in line and (bar := _BEHIND_BAR.match(line)):
@@ -181,6 +186,7 @@ def understand(line: str) -> Meaning:
         bool((_BEST_EPOCH if where.epoch or where.step else _FINAL).search(line))
         or bool(_IMPROVED.search(printed)),
         may_be_set and line[: chosen[0].start].strip().lower() in ("", "mean"),
+        phase="test" if OF_EVALUATION.match(printed) else "",
         is_bar=where.is_bar,
         is_end=where.is_end,
         is_dict="{'" in line,

@@ -45,7 +45,8 @@ behind the last of them it is."""
 
 class Meaning(NamedTuple):
     """What the generic reader understands of a line: its metrics, normal and as printed, with their
-    numbers, and its counters. A heading has counters only, and perhaps the `phase` of what follows.
+    numbers, and its counters. A heading has counters only, and perhaps the `phase` of what follows;
+    the batches of an evaluation have theirs.
 
     `has_fraction` says that a number of a metric has a fraction, `wholes` which have none;
     `is_plain` that the line begins with a metric and a delimiter as programs print it, not as code

@@ -114,6 +114,10 @@ class Named:
             meaning = self._in_phase(meaning, at)
         if self.above is not NO_COUNT and (at.step is None or at.epoch is None):
             at = self.above if at == NO_COUNT else self.above.later(at)
+        if meaning.phase:  # batches of an evaluation, with the mean so far
+            if not is_full:
+                return NOTHING
+            at = Count(None, self.newest.epoch)
         is_whole = meaning.is_end and at.epoch not in (None, self._bar.epoch)
         if is_bar and self._has_gone_back(at):
             meaning = _of_phase(meaning, "test")
