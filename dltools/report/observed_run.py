@@ -48,9 +48,8 @@ def observed_run(tables: Iterable[pa.Table], label: str, name: str) -> Run:
     if not records.containers:
         raise DataError(f"{name}: no container and no progress was observed: nothing to report")
     begun = min(container.first_seen for container in records.containers)
-    run = Run(
-        label, begun=begun, is_sampled=any(container.is_sampled for container in records.containers)
-    )
+    is_sampled = any(container.is_sampled for container in records.containers)
+    run = Run(label, begun=begun, is_sampled=is_sampled)
     jobs = observed_jobs(records.containers)
     weights = weight_sums(records.containers)
     for job in jobs:
@@ -241,11 +240,8 @@ def _add_cpu(line: Timeline, container: ContainerRecord, weights: Weights, begun
             line.paused += use.span_s
         elif max(_allowed(use.begin, weights[use.begin.time, container.host]), use.cores) < _LITTLE:
             line.held_back += use.span_s
-    line.use += [
-        SeriesPoint(use.end.time - begun, use.cores)
-        for use in container.cpu_uses()
-        if use.span_s > 0
-    ]
+        if use.span_s > 0:
+            line.use.append(SeriesPoint(use.end.time - begun, use.cores))
 
 
 def _allowed(sample: ContainerSample, weights: float) -> float:

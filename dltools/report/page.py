@@ -75,19 +75,18 @@ def _figure(picture: Picture) -> str:
 
 
 def _headed(table: Table) -> str:
-    return f"<h2>{_escaped(table.heading)}</h2>\n{_table(table.cells)}"
+    cells = table.cells
 
-
-def _table(table: Cells) -> str:
     def line(tag: str, texts: Sequence[str]) -> str:
         marked = (
             f"<{tag}{' class=number' if look == 'right' else ''}>{_escaped(text)}</{tag}>"
-            for text, look in zip(texts, table.looks, strict=True)
+            for text, look in zip(texts, cells.looks, strict=True)
         )
         return f"<tr>{''.join(marked)}</tr>\n"
 
-    head, body = line("th", table.headers), "".join(line("td", row) for row in table.rows)
+    head, body = line("th", cells.headers), "".join(line("td", row) for row in cells.rows)
     return (
+        f"<h2>{_escaped(table.heading)}</h2>\n"
         f'<div class="wide"><table>\n<thead>{head}</thead>\n<tbody>{body}</tbody>\n</table></div>\n'
     )
 

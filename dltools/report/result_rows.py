@@ -48,7 +48,7 @@ GROUPS: Mapping[str, tuple[str, Callable[[JobResult], str]]] = {
 """
 
 
-def by_group(runs: Mapping[str, Runs], by: str, key: str = "run") -> list[dict[str, Any]]:
+def by_group(runs: Mapping[str, Runs], by: str) -> list[dict[str, Any]]:
     """Return a row per run and group, sorted by name: the number of jobs, the CPU and GPU hours
     that they used and the joules of the GPUs for it, the hours that they waited, and how many
     finished and failed; means over the repetitions."""
@@ -59,7 +59,7 @@ def by_group(runs: Mapping[str, Runs], by: str, key: str = "run") -> list[dict[s
             own = [[job for job in results if group_of(job) == group] for results in repeats]
             rows.append(
                 {
-                    key: name,
+                    "run": name,
                     column: group or None,
                     "job_count": _mean_of(own, lambda _: 1.0),
                     "cpu_hours": _mean_of(own, lambda job: job.cpu / HOUR_S),

@@ -36,7 +36,7 @@ class Run:
     timelines: dict[str, Timeline] = field(default_factory=dict)
     """By job name."""
 
-    results: dict[str, int] = field(default_factory=dict)
+    results: Counter[str] = field(default_factory=Counter)
     """The number of actions, by status."""
 
     is_sampled: bool = True
@@ -142,6 +142,4 @@ def _classes(plan: Plan, policy: Policy | None) -> Iterable[tuple[str, JobClass]
 
 def add_results(run: Run, records: Iterable[Mapping[str, Any]]) -> None:
     """Count the actions of each status."""
-    counts = Counter(str(record.get("status")) for record in records)
-    for status, count in counts.items():
-        run.results[status] = run.results.get(status, 0) + count
+    run.results.update(str(record.get("status")) for record in records)

@@ -98,7 +98,8 @@ def _picture(runs: Sequence[Run], request: Request) -> Picture | None:
 
 def _page(runs: Sequence[Run], baseline: str, request: Request, lacking: str) -> bytes:
     """Return an HTML page that needs no other file."""
-    title = _title(runs)
+    names = [run.label for run in runs]
+    title = names[0] if len(names) == 1 else f"{len(names)} runs: {listed(names)}"
     picture = None if lacking else _picture(runs, request)
     footer = "; ".join(filter(None, (f"dltools {__version__}", lacking)))
     return page(title, list(_tables(runs, baseline)), picture, footer).encode()
@@ -113,9 +114,3 @@ def _tables(runs: Sequence[Run], baseline: str) -> Iterator[Table]:
     rows = tables.rows_by_job(runs)
     heading = "Jobs" if len(rows) <= _MOST_JOBS else f"The first {_MOST_JOBS} of {len(rows)} jobs"
     yield Table(heading, result_tables.cells(rows[:_MOST_JOBS]))
-
-
-def _title(runs: Sequence[Run]) -> str:
-    if len(runs) == 1:
-        return runs[0].label
-    return f"{len(runs)} runs: {listed([run.label for run in runs])}"

@@ -15,8 +15,7 @@ from dltools.report import result_tables
 from dltools.report.result_rows import GROUPS, HOUR_S, by_group, by_job, by_policy
 
 if TYPE_CHECKING:
-    from dltools.actions.settings import Settings
-    from dltools.report.timelines import Run
+    from dltools.report.timelines import Run, Timeline
 
 Rows = list[dict[str, Any]]
 
@@ -39,15 +38,11 @@ def markdown(rows: Rows) -> bytes:
 
 def rows_by_run(runs: Sequence[Run], baseline: str) -> Rows:
     """Return a row per run, with its ratios to the baseline and how its actions ended."""
-    repeats = {run.label: run.repeats for run in runs}
-    actions = {
-        run.label: ", ".join(f"{count} {status}" for status, count in run.results.items())
-        for run in runs
-    }
-    return [
-        row | ({"actions": actions[row["run"]]} if actions[row["run"]] else {})
-        for row in by_policy(repeats, baseline, "run")
-    ]
+    rows = by_policy({run.label: run.repeats for run in runs}, baseline, "run")
+    for run, row in zip(runs, rows, strict=True):
+        if run.results:
+            row["actions"] = ", ".join(f"{count} {key}" for key, count in run.results.items())
+    return rows
 
 
 def rows_by_job(runs: Sequence[Run]) -> Rows:
@@ -58,21 +53,15 @@ def rows_by_job(runs: Sequence[Run]) -> Rows:
         many = len(run.repeats)
         seeds = run.seeds if len(run.seeds) == many else range(many)
         rows += by_job({run.label: run.repeats}, seeds, "run")
-    timelines = {(run.label, name): line for run in runs for name, line in run.timelines.items()}
+    lines = {(run.label, name): line for run in runs for name, line in run.timelines.items()}
     for key in ("paused", "held_back"):
-        if any(getattr(line, key) for line in timelines.values()):
-            rows = [
-                row | {key: getattr(timelines.get((row["run"], row["name"])), key, None)}
-                for row in rows
-            ]
-    limits = {
-        (run.label, name): timeline.settings
-        for run in runs
-        for name, timeline in run.timelines.items()
-    }
-    if not any(limits.values()):
-        return rows
-    return [row | {"limits": _limits(limits.get((row["run"], row["name"])))} for row in rows]
+        if any(getattr(line, key) for line in lines.values()):
+            for row in rows:
+                row[key] = getattr(lines.get((row["run"], row["name"])), key, None)
+    if any(line.settings for line in lines.values()):
+        for row in rows:
+            row["limits"] = _limits(lines.get((row["run"], row["name"])))
+    return rows
 
 
 IDLE = "(idle GPUs)"
@@ -127,7 +116,7 @@ def read_prices(file: Path) -> Prices:
     return Prices(**given)
 
 
-def _limits(settings: Settings | None) -> str | None:
-    if settings is None:
+def _limits(line: Timeline | None) -> str | None:
+    if line is None:
         return None
-    return settings_in_words(settings) if settings else "no limit"
+    return settings_in_words(line.settings) if line.settings else "no limit"

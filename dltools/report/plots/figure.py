@@ -10,7 +10,7 @@ import io
 import sys
 import textwrap
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from dltools.report.plots.axes import Panel, TimeFrame, legend_inches, safe
@@ -97,13 +97,12 @@ def rendered(figure: Figure, format_: str) -> bytes:
     the same bytes."""
     scale = 2 if format_ == "png" else 1
     out = io.BytesIO()
-    metadata: Mapping[str, Any] = _NO_DATES[format_]
     warnings.filterwarnings("ignore", "Glyph")  # letters that the font lacks are drawn as boxes
-    figure.savefig(out, format=format_, dpi=_DPI * scale, metadata=metadata)
+    figure.savefig(out, format=format_, dpi=_DPI * scale, metadata=_NO_DATES[format_])
     return out.getvalue()
 
 
-_NO_DATES: Mapping[str, Mapping[str, Any]] = {
+_NO_DATES: dict[str, dict[str, Any]] = {
     "svg": {"Date": None},
     "png": {"Software": None},
     "pdf": {"CreationDate": None, "Producer": None, "Creator": None},

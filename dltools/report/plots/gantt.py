@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from dltools.observations.outcomes import JobResult
@@ -92,6 +92,7 @@ _MOST_BARS = 400
 _MOST_LABELS = 40
 _NEAR_END = 0.85  # of the axis
 _WAITING: dict[str, Any] = {"facecolor": "none", "edgecolor": "#999999", "linewidth": 0.6}
+_OUTLINED: dict[str, Any] = {"color": "#ffffff", "markeredgecolor": "#000000"}
 _MARKS = {"^": "first target met", "*": "last target met", ">": "migrated"}
 
 
@@ -100,7 +101,7 @@ class _Chart:
     run: Run
     jobs: Sequence[JobResult]
     span_s: float
-    looks: ClassLooks = field(default_factory=ClassLooks)
+    looks: ClassLooks
 
     def draw(self, ax: Axes) -> None:
         end = self.run.end or max(job.arrival for job in self.jobs) + 1
@@ -132,9 +133,7 @@ class _Chart:
         marks = [("^", job.first), ("*", job.final), *((">", time) for time in timeline.migrated)]
         for shape, time in marks:
             if time is not None:
-                ax.plot(
-                    time, place, shape, color="#ffffff", markeredgecolor="#000000", markersize=7
-                )
+                ax.plot(time, place, shape, markersize=7, **_OUTLINED)
         if job.finish is None and len(self.jobs) <= _MOST_LABELS:
             self._label_end(ax, place, job, stop)
 
@@ -168,15 +167,7 @@ class _Chart:
         shapes = "^*" if any(job.first is not None for job in self.jobs) else ""
         shapes += ">" if any(line.migrated for line in self.run.timelines.values()) else ""
         handles += [
-            Line2D(
-                [],
-                [],
-                marker=shape,
-                linestyle="",
-                color="#ffffff",
-                markeredgecolor="#000000",
-                label=_MARKS[shape],
-            )
+            Line2D([], [], marker=shape, linestyle="", label=_MARKS[shape], **_OUTLINED)
             for shape in shapes
         ]
         if len(handles) > 1 or any(word != "running" for word, _ in self.looks):
