@@ -38,12 +38,9 @@ def output_file(path: Path) -> Iterator[IO[bytes]]:
     Raises `OutputError` where it cannot be created, also for a directory.
     """
     place = _place(path)
-    if _is_regular(place):
-        with atomic_file(place) as file:
-            yield file
-    else:
-        with written_in_place(path) as file:
-            yield file
+    opened = atomic_file(place) if _is_regular(place) else written_in_place(path)
+    with opened as file:
+        yield file
 
 
 @contextmanager
@@ -139,13 +136,6 @@ class _Printable(io.RawIOBase):
         self._file.flush()
 
 
-def wants_colour() -> bool | None:
-    """Tell whether the user wants colour, by NO_COLOR and FORCE_COLOR; None: on a terminal."""
-    if os.environ.get("NO_COLOR"):
-        return False
-    return True if os.environ.get("FORCE_COLOR") else None
-
-
 def make_console(file: Any = None) -> Any:
     """Return a rich console that obeys NO_COLOR, FORCE_COLOR and COLUMNS, and prints no escape
     sequence of a text."""
@@ -163,11 +153,11 @@ def make_console(file: Any = None) -> Any:
 
     if os.environ.get("COLUMNS") == "0":
         del os.environ["COLUMNS"]  # not known
-    colour = wants_colour()
+    no_colour = bool(os.environ.get("NO_COLOR"))
     return _Console(
         file=file,
-        no_color=colour is False,
-        force_terminal=True if colour else None,
+        no_color=no_colour,
+        force_terminal=True if os.environ.get("FORCE_COLOR") and not no_colour else None,
         highlight=False,
         markup=False,
         emoji=False,

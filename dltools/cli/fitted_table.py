@@ -126,9 +126,8 @@ class FittedTable:
         console: Console,
         under: _Column | None = None,
     ) -> Iterator[Text]:
-        gap = " " * layout.gap
+        gap, pairs = " " * layout.gap, list(zip(columns, layout.widths, strict=True))
         if self._has_header:
-            pairs = list(zip(columns, layout.widths, strict=True))
             titles = [
                 _filled(column.header.rstrip(), width, column.look) for column, width in pairs
             ]
@@ -136,10 +135,7 @@ class FittedTable:
             yield Text(gap.join(titles).rstrip(), style="bold")
             yield Text(rule * min(layout.width, console.width))
         for place, style in enumerate(self.styles):
-            cells = [
-                column.lines(place, width)
-                for column, width in zip(columns, layout.widths, strict=True)
-            ]
+            cells = [column.lines(place, width) for column, width in pairs]
             blanks = [" " * width for width in layout.widths]
             for line in zip_longest(*cells):
                 parts = (part or blank for part, blank in zip(line, blanks, strict=True))

@@ -31,7 +31,11 @@ def open_input(name: str) -> tuple[BinaryIO, str]:
         return _opened(name), name
     stream = _stdin()
     if stream.isatty():
-        _refuse_terminal()
+        tool = Path(sys.argv[0]).name
+        pipe = "dl-probe | dl-plan" + (" | dl-apply" if tool == "dl-apply" else "")
+        said = f"standard input is a terminal: type {pipe}, or give a FILE; see {tool} --help"
+        print_message(said)
+        raise typer.Exit(Exit.USAGE)
     return stream, "standard input"
 
 
@@ -58,13 +62,6 @@ def _opened(name: str, advice: str = "") -> BinaryIO:
         raise InputOutputError(f"{name}: is a directory") from error
     except FileNotFoundError as error:
         raise InputOutputError(f"{name}: no such file{advice}") from error
-
-
-def _refuse_terminal() -> None:
-    tool = Path(sys.argv[0]).name
-    pipe = "dl-probe | dl-plan" + (" | dl-apply" if tool == "dl-apply" else "")
-    print_message(f"standard input is a terminal: type {pipe}, or give a FILE; see {tool} --help")
-    raise typer.Exit(Exit.USAGE)
 
 
 class Source:

@@ -249,11 +249,6 @@ class EngineOptions:
         """Whether any option names an engine; else it is the one that docker would use."""
         return bool(self.hosts or self.contexts or self.is_swarm)
 
-    @property
-    def may_be_several(self) -> bool:
-        """Whether more than one engine may be used."""
-        return self.is_swarm or len(self.hosts) + len(self.contexts) > 1
-
     def addresses(self) -> list[Address]:
         """Return the addresses, each once. Raises `ConfigError` and `UnavailableError`."""
         from dltools.engine.docker.addresses import context_address, default_address

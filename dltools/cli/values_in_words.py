@@ -14,8 +14,6 @@ from dltools.text import printable
 if TYPE_CHECKING:
     from dltools.actions.settings import Settings
 
-_UNKNOWN = object()
-
 
 def clip(name: str, width: int) -> str:
     """Return a name made printable and cut to a width, two thirds of it from the end: names of one
@@ -89,11 +87,7 @@ def settings_in_words(settings: Settings) -> str:
 
 def changes_in_words(before: Settings, after: Settings) -> tuple[str, str]:
     """Return what differs between settings before and after; where nothing does, what limits."""
-    names = {
-        name
-        for name in {**before, **after}
-        if before.get(name, _UNKNOWN) != after.get(name, _UNKNOWN)
-    }
+    names = {name for name, _ in before.items() ^ after.items()}
     if not names:
         return (settings_in_words(before),) * 2
     return _words_of(before, names), _words_of(after, names)
@@ -147,11 +141,8 @@ def gist(reason: str) -> str:
     """Return the part of an action's reason that says most: its place in the queue, else how it
     begins."""
     first, *more = reason.split("; ")
-    places = [part for part in more if part.endswith(_PLACE)]
-    return places[0] if places else first.partition(": ")[0]
-
-
-_PLACE = " in the queue"
+    places = (part for part in more if part.endswith(" in the queue"))
+    return next(places, first.partition(": ")[0])
 
 
 def _on_device(queue: str | None) -> str:

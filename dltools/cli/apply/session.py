@@ -34,7 +34,6 @@ from dltools.engine.left_alone_records import FOLDER, LeftAloneRecords
 from dltools.engine.links import DistinctEngines
 from dltools.engine.registry import open_engine
 from dltools.engine.runs import ApplyRun
-from dltools.engine.state_folder import prepare
 from dltools.errors import UnavailableError
 from dltools.text import listed
 
@@ -84,7 +83,7 @@ def open_session(request: Request, *, is_undo: bool = False) -> Iterator[Session
     state = marks = None
     with ExitStack() as stack:
         if not request.is_dry_run:
-            prepare(home)
+            state_folder.prepare(home)
             advice = "dl-apply --undo --stop ends it and undoes" if is_undo else "try again"
             quiet_s = 0.0 if request.is_verbose else QUIET_S
             lock = state_after_watchdog(home, advice, request.patience_s, print_message, quiet_s)

@@ -120,18 +120,13 @@ def _tell_of_others(
 def _how_to_undo(containers: Sequence[ChangedContainer], *, is_first: bool) -> str:
     """Say how to restore the changed containers of a state directory."""
     directory = containers[0].state_directory
-    if not any(
-        container.current is not None and not container.is_foreign for container in containers
-    ):
+    if all(container.current is None or container.is_foreign for container in containers):
         return f"state in {directory}: nothing for dl-apply --undo to restore"
     option = "" if is_first else f" --state-dir {directory}"
     alive = next((container.run.pid for container in containers if container.run.is_alive), None)
-    if alive is None:
-        return f"state in {directory}; dl-apply --undo{option} restores the original settings"
-    return (
-        f"state in {directory}; dl-apply --undo --stop{option} ends process {alive} and restores "
-        "the original settings"
-    )
+    stop, ends = ("", "") if alive is None else (" --stop", f"ends process {alive} and ")
+    undo = f"dl-apply --undo{stop}{option}"
+    return f"state in {directory}; {undo} {ends}restores the original settings"
 
 
 def _paused_elsewhere_message(

@@ -68,8 +68,7 @@ def examine(request: Request, make_sampler: Callable[[dict[str, Connector]], Sam
             continue
         for finding in _of_engine(engine, request, make_sampler):
             report.add(Finding(finding.health, where + finding.subject, finding.text, finding.next))
-    for finding in _of_rights():
-        report.add(finding)
+    report.add(_of_rights())
     if Health.FAILURE in report.found:
         raise typer.Exit(Exit.PERMISSION if is_denied else Exit.UNAVAILABLE)
     if Health.WARNING in report.found:
@@ -218,8 +217,8 @@ def _of_writer(engine: Engine) -> Iterator[Finding]:
         yield Finding(Health.OK, "pipe", text, "dl-apply --status")
 
 
-def _of_rights() -> Iterator[Finding]:
-    """Yield whether this user may look into the processes and files of containers."""
+def _of_rights() -> Finding:
+    """Return whether this user may look into the processes and files of containers."""
     held = 0
     with suppress(OSError, StopIteration, ValueError):
         lines = (ROOT / "proc/self/status").read_text().splitlines()
@@ -228,6 +227,5 @@ def _of_rights() -> Iterator[Finding]:
     who = "root" if os.geteuid() == 0 else f"user {os.geteuid()}"
     if missing:
         text = f"{who} without {' and '.join(missing)}: cannot see files and runtimes in containers"
-        yield Finding(Health.WARNING, "rights", text, as_root("dl-probe", "--doctor"))
-    else:
-        yield Finding(Health.OK, "rights", f"{who}: may look into files and processes")
+        return Finding(Health.WARNING, "rights", text, as_root("dl-probe", "--doctor"))
+    return Finding(Health.OK, "rights", f"{who}: may look into files and processes")

@@ -102,42 +102,30 @@ def _of_container(row: Row, metrics: Mapping[str, int], gpus: int) -> Finding:
     read = ["counters"] if row.get("cpu_seconds") is not None else []
     read += [f"{count} points of {metric}" for metric, count in sorted(metrics.items())[:3]]
     read += [f"{gpus} GPU"] if gpus else []
-    text = (
-        f"{'unknown role' if role(row) == '-' else role(row)}; read: {', '.join(read) or 'nothing'}"
-    )
+    what = "unknown role" if role(row) == "-" else role(row)
+    text = f"{what}; read: {', '.join(read) or 'nothing'}"
     name, gap = str(row["container_name"]), row.get("gap")
     if gap:
         advice = as_root("dl-probe", "--doctor") if any(word in gap for word in _NEEDS_ROOT) else ""
         return Finding(Health.WARNING, name, f"{text}; not read: {gap}", advice)
-    is_training = row.get("role") == Role.TRAINING
-    if is_training and not metrics:
-        name_ = shlex.quote(f"^{name}$")
-        return Finding(
-            Health.WARNING,
-            name,
-            f"{text}; no progress found, so that no policy can judge it",
-            f"dl-probe --list-metrics --name {name_}",
-        )
+    if row.get("role") == Role.TRAINING and not metrics:
+        text += "; no progress found, so that no policy can judge it"
+        advice = f"dl-probe --list-metrics --name {shlex.quote(f'^{name}$')}"
+        return Finding(Health.WARNING, name, text, advice)
     return Finding(Health.OK, name, text)
 
 
 def _of_plan(planner: Planner) -> Iterator[Finding]:
     explanation = planner.explain()
+    decisions = explanation.decisions
     for line in explanation.lines:
         if line.startswith(_ADVICE):
             yield Finding(Health.WARNING, "threads", line.partition(": ")[2])
     if explanation.nothing:
-        trainings = any(
-            decision.role.startswith(Role.TRAINING) for decision in explanation.decisions
-        )
-        containers = bool(explanation.decisions)
-        advice = f"docker run --label {ROLE}=training ..." if containers and not trainings else ""
+        trainings = any(decision.role.startswith(Role.TRAINING) for decision in decisions)
+        advice = f"docker run --label {ROLE}=training ..." if decisions and not trainings else ""
         yield Finding(Health.OK, "plan", f"nothing to do: {explanation.nothing}", advice)
     else:
-        count = sum(decision.setting is not None for decision in explanation.decisions)
-        yield Finding(
-            Health.OK,
-            "plan",
-            f"dl-plan would change {count} container{'' if count == 1 else 's'}",
-            "dl-probe | dl-plan --format table",
-        )
+        count = sum(decision.setting is not None for decision in decisions)
+        text = f"dl-plan would change {count} container{'' if count == 1 else 's'}"
+        yield Finding(Health.OK, "plan", text, "dl-probe | dl-plan --format table")

@@ -97,8 +97,7 @@ class Notifier:
             if len(self._waiting) < MOST_WAITING:
                 self._waiting.add(self._pool.submit(self._tell, notice))
             else:
-                what = f"{notice.event} of {_name(notice)}"
-                print_message(f"--notify: dropped {what}: {MOST_WAITING} wait")
+                print_message(f"--notify: dropped {_named(notice)}: {MOST_WAITING} wait")
 
     def _tell(self, notice: Notice) -> None:
         try:
@@ -106,8 +105,8 @@ class Notifier:
         except Exception as error:  # the next notice is told all the same
             fault = f"{type(error).__name__}: {error}"
         if fault:
-            what = f"{notice.event} of {_name(notice)}"
-            print_message(f"--notify {self._words[0]}: {fault}: {what} is not reported")
+            lost = f"{_named(notice)} is not reported"
+            print_message(f"--notify {self._words[0]}: {fault}: {lost}")
 
     def _run(self, notice: Notice) -> str:
         """Run the command for a notice; return what went wrong, "" where nothing did."""
@@ -146,5 +145,7 @@ def _kill(pid: int) -> None:
         os.killpg(pid, signal.SIGKILL)
 
 
-def _name(notice: Notice) -> str:
-    return printable(notice.container.get("container_name") or notice.container["container_id"])
+def _named(notice: Notice) -> str:
+    """Return what a notice is about: finished of mlp."""
+    name = notice.container.get("container_name") or notice.container["container_id"]
+    return f"{notice.event} of {printable(name)}"

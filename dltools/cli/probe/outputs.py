@@ -5,7 +5,7 @@ from __future__ import annotations
 import codecs
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
@@ -53,12 +53,8 @@ def _to_file(file: Path, format_: ObservationFormat, *, is_stream: bool) -> Iter
     elif holds_one_sample(format_) and destinations.is_replaceable(file):
         yield _Replacing(get_format(format_), file)
     else:
-        with destinations.written_in_place(file) as stream:
-            made = _writer(format_, stream)
-            try:
-                yield made
-            finally:
-                made.close()
+        with destinations.written_in_place(file) as out, closing(_writer(format_, out)) as made:
+            yield made
 
 
 def holds_one_sample(format_: ObservationFormat) -> bool:
@@ -92,13 +88,10 @@ def _to_stdout(format_: ObservationFormat) -> Iterator[Writer]:
 def _to_directory(root: Path, rotate: float, since: float) -> Iterator[Writer]:
     from dltools.observations.recording.recorder import Recorder
 
-    made = Recorder(root, rotate_s=rotate, since_s=since)
-    if made.recovered:
-        print_message(f"{root}: recovered the rows of {made.recovered} killed recorder(s)")
-    try:
+    with closing(Recorder(root, rotate_s=rotate, since_s=since)) as made:
+        if made.recovered:
+            print_message(f"{root}: recovered the rows of {made.recovered} killed recorder(s)")
         yield made
-    finally:
-        made.close()
 
 
 class _Replacing:

@@ -24,7 +24,6 @@ from dltools.text import listed
 from dltools.threads import in_background
 
 if TYPE_CHECKING:
-    from dltools.cli.probe.notify_command import Notifier
     from dltools.cli.probe.request import Request
     from dltools.observations.formats.base import Writer
     from dltools.observations.table import Row
@@ -59,26 +58,25 @@ def _list_metrics(sampler: Sampler, request: Request) -> None:
 
     rows = sampler.sample()
     print_metrics(rows)
-    if not any(row["kind"] == "progress" for row in rows):
-        print_remark(_nothing_reported(rows, request))
+    if any(row["kind"] == "progress" for row in rows):
+        return
+    names = [str(row["container_name"]) for row in rows if row["kind"] == "container"]
+    none_reports = f"no progress found in the logs of {listed(names)}; --pattern finds more"
+    print_remark(none_reports if names else _none_runs(rows, request))
 
 
 def _write(sampler: Sampler, request: Request) -> None:
     with open_output(request) as writer:
         if request.notify is not None:
-            with _notifier(request.notify) as notifier:
+            from dltools.cli.probe.notify_command import Notifier
+            from dltools.probe.notices import Notices
+
+            with Notifier(request.notify, Notices()) as notifier:
                 follow(sampler, writer, request, notifier.take)
         elif request.is_stream:
             follow(sampler, writer, request)
         else:
             sample_once(sampler, writer, request)
-
-
-def _notifier(command: Sequence[str]) -> Notifier:
-    from dltools.cli.probe.notify_command import Notifier
-    from dltools.probe.notices import Notices
-
-    return Notifier(command, Notices())
 
 
 def _sampler(request: Request, pattern: Pattern | None, names: Sequence[Any]) -> Sampler:
@@ -216,15 +214,6 @@ def _none_runs(rows: list[Row], request: Request) -> str:
     chosen += [f"--name {name}" for name in request.names]
     which = f"no running container matches {' '.join(chosen)}" if chosen else "no container runs"
     return f"{which} on {hosts}" if hosts else which
-
-
-def _nothing_reported(rows: list[Row], request: Request) -> str:
-    """Say why no metrics are listed."""
-
-    names = [str(row["container_name"]) for row in rows if row["kind"] == "container"]
-    if not names:
-        return _none_runs(rows, request)
-    return f"no progress found in the logs of {listed(names)}; --pattern finds more"
 
 
 def _patient(sampler: Sampler, patience_s: float) -> Callable[[], list[Row]]:

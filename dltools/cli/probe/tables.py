@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import fmean
 from typing import Any
@@ -222,15 +222,11 @@ class Metrics:
         }
 
 
-def _noise(dropped: Dropped) -> list[str]:
-    """Return for each job what was dropped as noise."""
-    said = []
+def _noise(dropped: Dropped) -> Iterator[str]:
+    """Yield for each job what was dropped as noise."""
     for name, counts in dropped.items():
         if counts:
             most = sorted(counts, key=lambda metric: (-counts[metric], metric))[:_MOST_NAMED]
             listed = ", ".join(f"{metric} ({counts[metric]})" for metric in most)
             more = f" and {len(counts) - len(most)} more" if len(counts) > len(most) else ""
-            said.append(
-                f"{name}: dropped as noise, because no similar lines followed: {listed}{more}"
-            )
-    return said
+            yield f"{name}: dropped as noise, because no similar lines followed: {listed}{more}"

@@ -76,8 +76,7 @@ def check_settings(
 def run_all(trials: Sequence[Trial]) -> list[list[JobResult]]:
     """Return the results of trials, in their order; many trials run on all cores."""
     cores = len(os.sched_getaffinity(0))
-    is_short = cores == 1 or sum(len(trial.workload.jobs) for trial in trials) < _FEW_JOBS
-    if is_short:
+    if cores == 1 or sum(len(trial.workload.jobs) for trial in trials) < _FEW_JOBS:
         return list(tracked("simulating", map(_run, trials), len(trials)))
     from concurrent.futures import ProcessPoolExecutor
 
