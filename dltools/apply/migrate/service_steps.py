@@ -39,8 +39,6 @@ PENDING_S = 10.0
 _SETTLE_S = 1.0
 """How long a task must run to count as started."""
 
-NO_MANAGER = "no host of this run manages its Swarm"
-
 _NEVER = datetime.min.replace(tzinfo=UTC)
 _POLL_S = 0.1
 _LOOKS = 20
@@ -88,7 +86,7 @@ class ServiceSteps:
 
     def stop(self, migration: Migration) -> Migration:
         """Scale the service to nothing, and see its task end."""
-        cluster = self._cluster(migration)
+        cluster = _cluster(self.engines, migration)
         try:
             cluster.change(migration.service, replicas=0, constraints=migration.new_constraints)
         except GoneError as error:
@@ -98,7 +96,7 @@ class ServiceSteps:
 
     def start(self, migration: Migration) -> Migration:
         """Scale the service to one task, and see that run on the target."""
-        cluster = self._cluster(migration)
+        cluster = _cluster(self.engines, migration)
         try:
             cluster.change(migration.service, replicas=1, constraints=migration.new_constraints)
             new_id = self._await_start(migration, cluster, migration.target)
@@ -108,7 +106,7 @@ class ServiceSteps:
 
     def remove(self, migration: Migration) -> Migration:
         """Note on the service that the constraint is dl-apply's."""
-        cluster = self._cluster(migration)
+        cluster = _cluster(self.engines, migration)
         with suppress(GoneError):
             cluster.change(migration.service, labels={PLACED: migration.constraint})
         return replace(migration, step=Step.DONE)
@@ -118,7 +116,7 @@ class ServiceSteps:
         self._remove_look(migration)
         if migration.failed_at is not Step.START:
             return replace(migration, step=Step.UNDONE)
-        cluster = self._cluster(migration)
+        cluster = _cluster(self.engines, migration)
         with suppress(GoneError):
             cluster.change(migration.service, replicas=0)
             self._await_end(migration, cluster, migration.target)
@@ -127,7 +125,7 @@ class ServiceSteps:
     def resume(self, migration: Migration) -> Migration:
         """Have the task run on the source again, then take the constraints back; where the source
         is gone, Swarm chooses the node."""
-        cluster = self._cluster(migration)
+        cluster = _cluster(self.engines, migration)
         undone = replace(migration, step=Step.UNDONE)
         try:
             if cluster.service(migration.service).replicas == 0:
@@ -189,12 +187,6 @@ class ServiceSteps:
     def _node_id(self, host: str) -> str:
         return moves_of(self.engines, host).node_id
 
-    def _cluster(self, migration: Migration) -> Services:
-        services = manager(self.engines, migration.service)
-        if services is None:
-            raise WaitError(NO_MANAGER)
-        return services
-
 
 def _since_update(service: Service, tasks: Sequence[Task]) -> list[Task]:
     """Return the tasks that were made since a service was changed, the newest first."""
@@ -232,11 +224,17 @@ def manager(engines: Mapping[str, Engine], service_id: str) -> Services | None:
     return clusters[-1] if clusters else None
 
 
+def _cluster(engines: Mapping[str, Engine], migration: Migration) -> Services:
+    """Return the Swarm of a service that moves. Raises `WaitError` where no engine manages one."""
+    services = manager(engines, migration.service)
+    if services is None:
+        raise WaitError("no host of this run manages its Swarm")
+    return services
+
+
 def free(engines: Mapping[str, Engine], migration: Migration) -> None:
     """Take back the constraint of a service that has moved. Swarm leaves its task where it is."""
-    cluster = manager(engines, migration.service)
-    if cluster is None:
-        raise WaitError(NO_MANAGER)
+    cluster = _cluster(engines, migration)
     with suppress(GoneError):
         service = cluster.service(migration.service)
         kept = [
@@ -248,14 +246,12 @@ def free(engines: Mapping[str, Engine], migration: Migration) -> None:
 def is_free(engines: Mapping[str, Engine], migration: Migration) -> bool:
     """Tell whether a service that has moved is gone, or the constraint of that move is."""
     try:
-        cluster = manager(engines, migration.service)
-        return cluster is not None and (
-            migration.constraint not in cluster.service(migration.service).constraints
-        )
+        service = _cluster(engines, migration).service(migration.service)
     except GoneError:
         return True
-    except (RefusedError, UnavailableError):
+    except (WaitError, RefusedError, UnavailableError):
         return False
+    return migration.constraint not in service.constraints
 
 
 def _look_name(migration: Migration) -> str:
