@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
+from operator import attrgetter
 from pathlib import Path
 from typing import NamedTuple
 
@@ -75,23 +76,18 @@ def changed_containers(engine: Engine, directories: Iterable[Path]) -> list[Chan
             by_id.setdefault(key, _Known(entries.get(key), notes.get(key), directory))
     locator = Locator(engine)
     changed = [_changed_container(engine, locator, records) for records in by_id.values()]
-    return sorted(changed, key=lambda container: (container.name, container.container_id))
+    return sorted(changed, key=attrgetter("name", "container_id"))
 
 
 def open_migrations(directories: Iterable[Path]) -> list[Migration]:
     """Return the migrations that are neither finished nor rolled back, by name; those of a
     directory that cannot be read are left out."""
-    migrations = []
+    migrations: list[Migration] = []
     for directory in directories:
         with suppress(DataError, AccessError):
-            migrations += [
-                migration
-                for migration in MigrationFiles(directory / "migrations").all()
-                if migration.is_open
-            ]
-    return sorted(
-        migrations, key=lambda migration: (migration.container_name, migration.container_id)
-    )
+            migrations += MigrationFiles(directory / "migrations").all()
+    left = (migration for migration in migrations if migration.is_open)
+    return sorted(left, key=attrgetter("container_name", "container_id"))
 
 
 def journal_entries(engine: Engine, directory: Path) -> list[Entry]:

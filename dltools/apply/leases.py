@@ -315,8 +315,7 @@ def _is_released(state: LockedState, address: Address) -> bool:
     try:
         engine = open_engine(address, patience_s=_ANSWER_S)
         state.settle()
-        for _ in unpause_leftovers(engine, state.home / "rotation"):
-            pass
+        list(unpause_leftovers(engine, state.home / "rotation"))  # all of them
         ended = end_dead_leases(engine, state.home)
         History(state.home).note_undone(ended, BY_LEASE)
     except DltoolsError as error:  # nobody hears it; the next run tries again

@@ -197,15 +197,6 @@ class _Entry:
         elif not self.sleeps and cores < ASLEEP_CORES:
             self.sleeps, self.waits_since = True, None
 
-    def let_breathe(self, now: float, *, may_run: bool) -> None:
-        """Let it run for a moment if it has been paused for as long as it bears."""
-        if may_run:
-            self.paused_since = None
-        elif self.paused_since is None:
-            self.paused_since = now
-        elif now - self.paused_since >= self.turn.pause_s:
-            self.paused_since, self.breath_ends = None, now + BREATH_S
-
 
 class _Groups:
     """The containers that take turns, by id, and the groups that they make."""
@@ -361,7 +352,12 @@ class TurnOrder:
         for key, entry in self._groups.entries.items():
             if entry.breath_ends is not None and now >= entry.breath_ends:
                 entry.breath_ends = None
-            entry.let_breathe(now, may_run=self.may_run(key))
+            if self.may_run(key):
+                entry.paused_since = None
+            elif entry.paused_since is None:
+                entry.paused_since = now
+            elif now - entry.paused_since >= entry.turn.pause_s:
+                entry.paused_since, entry.breath_ends = None, now + BREATH_S
 
     def _move_on(self, now: float, uses: Mapping[str, Use], idle_s: float | None) -> None:
         groups = self._groups
