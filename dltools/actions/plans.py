@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
@@ -148,3 +148,7 @@ class Result:
     error: str | None = None
     """What was wrong, or, where it was applied, what somebody else had changed; None for
     neither."""
+
+
+OnResult = Callable[[Result], None]
+"""What is called with each result as soon as there is one."""

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Set
+from collections.abc import Callable, Collection, Iterator, Mapping, Set
 from dataclasses import replace
 from functools import partial
 from operator import call
 
-from dltools.actions.plans import Action, Plan, Result, Status
-from dltools.apply.engine_actuator import EngineActuator, OnResult
+from dltools.actions.plans import Action, OnResult, Plan, Result, Status
+from dltools.apply.engine_actuator import EngineActuator
 from dltools.apply.migrate.migrator import Migrator
 from dltools.apply.turn_schedule import TurnWait
 from dltools.engine.interface import Engine
@@ -60,11 +60,8 @@ class Actuator:
         for link in self._links:
             link.wait(until - time.monotonic())
         if not self.engines:
-            error = (
-                RetryError
-                if all(isinstance(link.error, RetryError) for link in self._links)
-                else UnavailableError
-            )
+            are_locked = all(isinstance(link.error, RetryError) for link in self._links)
+            error = RetryError if are_locked else UnavailableError
             raise error("; ".join(self.unreachable))
 
     @property
@@ -75,7 +72,7 @@ class Actuator:
     @property
     def unreachable(self) -> list[str]:
         """Why engines do not answer, one line each."""
-        return [f"{link.address}: {link.fault}" for link in self._links if link.actuator is None]
+        return [link.complaint for link in self._links if link.actuator is None]
 
     @property
     def changed(self) -> frozenset[str]:
@@ -119,30 +116,24 @@ class Actuator:
         One alone gets all: it says of the others that they are for another host."""
         if len(self._links) == 1:
             return [(self._links[0], plan)]
-        return [
-            (
-                link,
-                replace(
-                    plan,
-                    actions=tuple(action for action in plan.actions if action.host == link.host),
-                ),
-            )
-            for link, _ in self._connected()
-        ]
+        parts = []
+        for link, _ in self._connected():
+            own = tuple(action for action in plan.actions if action.host == link.host)
+            parts.append((link, replace(plan, actions=own)))
+        return parts
 
     def _unreached(self, action: Action) -> Result:
-        result = Result(action.id, Status.SKIPPED, action.container_id, action.container_name)
         if not self.unreachable:
-            return replace(result, error=f"no named engine is on host {action.host}")
+            reason = f"no named engine is on host {action.host}"
+            return _not_done(action, Status.SKIPPED, reason)
         lost = [link for link in self._links if link.actuator is None]
         own = [link for link in lost if action.host in (link.host, link.address)] or lost
-        why = "; ".join(f"{link.address}: {link.fault}" for link in own)
-        return replace(result, status=Status.FAILED, error=f"host {action.host}: {why}")
+        why = "; ".join(link.complaint for link in own)
+        return _not_done(action, Status.FAILED, f"host {action.host}: {why}")
 
-    def undo(self, only: Iterable[str] | None, on_result: OnResult) -> list[Result]:
+    def undo(self, only: Collection[str] | None, on_result: OnResult) -> list[Result]:
         """Restore containers: all in the journal, or those with the ids `only`. Then raises
         `UnavailableError` if one of several engines went away meanwhile."""
-        ids = None if only is None else set(only)
         results: list[Result] = []
         faults = []
         for link, actuator in self._one_by_one():
@@ -153,7 +144,7 @@ class Actuator:
                 on_result(results[-1])
 
             try:
-                actuator.undo(ids, report)
+                actuator.undo(only, report)
             except UnavailableError as error:
                 link.lose(error)
                 faults.append(f"{link.address}: {error}")
@@ -192,13 +183,9 @@ class Actuator:
 
         work = [partial(link.release, report) for link, _ in self._connected()]
         in_threads(call, work, len(work))
-        faults = [
-            f"{link.address}: {link.fault}"
-            for link in self._links
-            if link.actuator is None and link.owing
-        ]
-        if faults:
-            raise UnavailableError(f"not undone: {'; '.join(faults)}")
+        owing = [link.complaint for link in self._links if link.actuator is None and link.owing]
+        if owing:
+            raise UnavailableError(f"not undone: {'; '.join(owing)}")
 
     # Turns
 
@@ -236,15 +223,11 @@ class Actuator:
 
     # Deliveries
 
-    def retry_deliveries(self, on_result: OnResult) -> list[Result]:
+    def retry_deliveries(self, on_result: OnResult) -> None:
         """Try again the deliveries that are due."""
-        deliverers = (actuator.deliverer for _, actuator in self._connected())
-        return [
-            result
-            for deliverer in deliverers
-            if deliverer is not None
-            for result in deliverer.retry(on_result)
-        ]
+        for _, actuator in self._connected():
+            if actuator.deliverer is not None:
+                actuator.deliverer.retry(on_result)
 
     def seconds_until_due(self) -> float | None:
         """Return how long until turns, people or deliveries have something to do, None for
@@ -273,6 +256,12 @@ class Actuator:
                 yield actuator
 
 
+def _not_done(action: Action, status: Status, error: str) -> Result:
+    """Return the result of an action that no engine has tried, or not to its end."""
+    id_, name = action.container_id, action.container_name
+    return Result(action.id, status, id_, name, error=error)
+
+
 class _StoppedError(Exception):
     """A signal has ended the run: no action is begun any more."""
 
@@ -289,6 +278,11 @@ class _Link(Link):
         self.busy = threading.Lock()  # held by whoever does something on the engine
         self._is_alone = is_alone
         self._connect = connect
+
+    @property
+    def complaint(self) -> str:
+        """Why it does not answer, with its address."""
+        return f"{self.address}: {self.fault}"
 
     @property
     def changed(self) -> frozenset[str]:
@@ -336,9 +330,7 @@ class _Link(Link):
                 self.lose(error)
                 for action in plan.actions:
                     if action.id not in done:
-                        name = action.container_name
-                        failed = Result(action.id, Status.FAILED, action.container_id, name)
-                        report(replace(failed, error=str(error)))
+                        report(_not_done(action, Status.FAILED, str(error)))
 
     def release(self, on_result: OnResult) -> None:
         """Undo what has been changed, also before the engine went away. It may go away again."""

@@ -16,7 +16,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from dltools.actions.plans import Action, Result, Status
+from dltools.actions.plans import Action, OnResult, Result, Status
 from dltools.actions.settings import Settings
 from dltools.engine.interface import Container, Engine, GoneError, RefusedError
 from dltools.engine.links import has_container
@@ -77,7 +77,7 @@ class Deliverer:
             return replace(result, status=Status.PLANNED, after=after)
         return self._try(_Delivery(action, checkpoint, path))
 
-    def retry(self, on_result: Callable[[Result], None]) -> list[Result]:
+    def retry(self, on_result: OnResult) -> list[Result]:
         """Try again the deliveries that are due."""
         now = self._clock()
         results = []

@@ -5,11 +5,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Set
+from collections.abc import Collection, Set
 from dataclasses import replace
 from datetime import datetime
 
-from dltools.actions.plans import Action, Op, Plan, Result, Status
+from dltools.actions.plans import Action, OnResult, Op, Plan, Result, Status
 from dltools.actions.settings import Settings, as_found
 from dltools.apply import refusals
 from dltools.apply.delivering import Deliverer
@@ -31,10 +31,6 @@ from dltools.engine.pauses import set_state, why_no_pause
 from dltools.errors import DataError, UnavailableError
 from dltools.labels import longest_pause_s
 from dltools.notation.times import time_or_none
-
-OnResult = Callable[[Result], None]
-"""What is called with each result as soon as there is one."""
-
 
 _CHANGES = (Status.APPLIED, Status.PLANNED, Status.FAILED)
 
@@ -173,7 +169,7 @@ class EngineActuator:
         return min((seconds for seconds in due if seconds is not None), default=None)
 
     def undo(
-        self, only: Iterable[str] | None = None, on_result: OnResult = _ignore
+        self, only: Collection[str] | None = None, on_result: OnResult = _ignore
     ) -> list[Result]:
         """Restore containers: all in the journal, or those with the ids `only`."""
         results = undo(
@@ -261,7 +257,7 @@ class EngineActuator:
         limits = attainable_settings(located, action.set)
         if self.hands.defer(located, limits):
             return replace(unchanged, error=AT_WORK)
-        return self._update.apply(unchanged, located, limits)
+        return self._update.note(self._update.change(unchanged, located, limits), located)
 
     def _apply_state(self, action: Action, container: Container, result: Result) -> Result:
         """Pause or unpause a container."""

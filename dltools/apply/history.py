@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from dltools.actions.plans import Op, Plan, Result, Status
+from dltools.actions.plans import OnResult, Op, Plan, Result, Status
 from dltools.actions.settings import Settings, TurnSettings, as_found
 from dltools.apply.original_settings import timestamp
 from dltools.apply.refusals import FOREIGN
@@ -30,7 +30,6 @@ from dltools.errors import DltoolsError
 from dltools.notation.json_values import parse_json
 from dltools.notation.limits import only, weight_of
 
-OnResult = Callable[[Result], None]
 Work = Callable[[OnResult], Any]
 """What is done and reports results, which it may also return."""
 
@@ -175,12 +174,9 @@ class History:
     def _hold(self, result: Result, host: str, reason: str) -> None:
         held = self._held.get(result.container_id)
         settings, own = (held.settings, held.own) if held else ({}, {})
+        present, before = {**settings, **result.after}, {**result.before, **own}
         self._held[result.container_id] = Held(
-            host,
-            result.container_name,
-            as_found({**settings, **result.after}),
-            as_found({**result.before, **own}),
-            reason,
+            host, result.container_name, as_found(present), as_found(before), reason
         )
 
     def _end(self, container_id: str, how: str) -> None:
@@ -209,16 +205,9 @@ def _noting(work: Work, note: OnResult) -> Work:
 
 def _change_of(result: Result, host: str, reason: str, run: ApplyRun) -> Change:
     names = [name for name in result.after if result.before.get(name) != result.after.get(name)]
-    return Change(
-        timestamp(),
-        result.container_id,
-        result.container_name,
-        only(result.before, names),
-        only(result.after, names),
-        host,
-        reason,
-        run,
-    )
+    before, after = only(result.before, names), only(result.after, names)
+    id_, name = result.container_id, result.container_name
+    return Change(timestamp(), id_, name, before, after, host, reason, run)
 
 
 def _end_of(container_id: str, how: str) -> dict[str, Any]:

@@ -7,7 +7,7 @@ somebody else has changed of a plan's settings is theirs from then on.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from contextlib import suppress
 
 from dltools.apply.attendance import Attendance, Hearing
@@ -36,7 +36,7 @@ class Hands:
         rotation: Rotation,
         update: SettingsUpdate,
         hands_off: HandsOff,
-        undo: Callable[[Iterable[str]], object],
+        undo: Callable[[Collection[str]], object],
     ) -> None:
         """`undo` restores the containers with some ids. `hearing` is closed by whoever is done."""
         self._journal = journal

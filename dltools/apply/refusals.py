@@ -7,13 +7,13 @@ stands in `dltools/apply/migrate/movable.py`.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from dltools.actions.plans import Action, Op, Plan, Result, Status
+from dltools.actions.plans import Action, OnResult, Op, Plan, Result, Status
 from dltools.actions.settings import as_found
 from dltools.engine.interface import ALL_CAPABILITIES, Capabilities, Container, Engine, GoneError
 from dltools.engine.kernel_reading import ROOT, read_text
@@ -38,7 +38,6 @@ _SKEW = timedelta(minutes=1)
 """How far the clocks of two hosts that are in order may differ (ours)."""
 
 _MOMENTS_S = (0.0, 0.02, 0.05, 0.2)
-_WITH_PROCESSES = ("running", "paused")
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,21 +233,14 @@ def ended_meanwhile(engine: Engine, failed: Result) -> Result:
 
 def has_processes(container: Container) -> bool:
     """Tell whether a container runs or is paused."""
-    return container.state in _WITH_PROCESSES
+    return container.state in ("running", "paused")
 
 
-def check_offline(plan: Plan, on_result: Callable[[Result], None]) -> None:
+def check_offline(plan: Plan, on_result: OnResult) -> None:
     """Report what a dry run would report if every container were as the plan expects."""
     for action in plan.actions:
         reason = out_of_bounds(action.set)
-        on_result(
-            Result(
-                action.id,
-                Status.FAILED if reason else Status.PLANNED,
-                action.container_id,
-                action.container_name,
-                before=as_found(action.expect),
-                after=as_found(action.expect if reason else action.set),
-                error=reason,
-            )
-        )
+        status = Status.FAILED if reason else Status.PLANNED
+        before, after = as_found(action.expect), as_found(action.expect if reason else action.set)
+        id_, name = action.container_id, action.container_name
+        on_result(Result(action.id, status, id_, name, before, after, reason))

@@ -131,10 +131,6 @@ class SettingsUpdate:
         raised, directory = self.raised.get(located.container.id), located.controller("cpu")
         return raised is not None and directory is not None and directory.weight() == raised.since
 
-    def apply(self, result: Result, located: LocatedContainer, limits: Limits) -> Result:
-        """Apply a plan's settings to a container and return what became of it."""
-        return self.note(self.change(result, located, limits), located)
-
     def change(self, unchanged: Result, located: LocatedContainer, limits: Limits) -> Result:
         """Change settings of a container and return what became of it."""
         before = self.originals.describe(located, wanted=limits)

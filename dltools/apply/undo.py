@@ -32,11 +32,11 @@ nothing is done untold. To mend is to compare with the container, and to restore
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from dltools.actions.plans import Result, Status
+from dltools.actions.plans import OnResult, Result, Status
 from dltools.actions.settings import Settings, as_found
 from dltools.apply.original_settings import (
     bring_into_force,
@@ -61,9 +61,9 @@ from dltools.notation.limits import only
 def undo(
     engine: Engine,
     journal: Journal,
-    on_result: Callable[[Result], None],
+    on_result: OnResult,
     *,
-    only: Iterable[str] | None = None,
+    only: Collection[str] | None = None,
     dry_run: bool = False,
     is_forced: bool = False,
 ) -> list[Result]:
@@ -73,11 +73,10 @@ def undo(
     Entries of containers that are as they were, or gone, are removed; what is gone has no result.
     Raises `DataError` where an entry is damaged, if it is to restore all, once it has the others.
     """
-    ids = None if only is None else set(only)
     undoing = _Undoing(engine, dry_run=dry_run, is_forced=is_forced)
     results = []
     for number, entry in enumerate(own_records(engine, journal.all(skip=(DataError,))), 1):
-        if ids is not None and entry.container_id not in ids:
+        if only is not None and entry.container_id not in only:
             continue
         try:
             result = undoing.undo(number, entry)
@@ -90,7 +89,7 @@ def undo(
             journal.remove(entry)
         results.append(result)
         on_result(result)
-    if ids is None:
+    if only is None:
         journal.all()  # raises where an entry is damaged
     return results
 

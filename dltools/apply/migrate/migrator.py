@@ -5,12 +5,12 @@ The actuator calls it; `move_steps` takes the steps.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
-from dltools.actions.plans import Action, Result, Status
+from dltools.actions.plans import Action, OnResult, Result, Status
 from dltools.actions.settings import Settings
 from dltools.apply.migrate.migration import Migration, Step, WaitError
 from dltools.apply.migrate.movable import checkpoint_path, refusals, service_refusals
@@ -22,8 +22,6 @@ from dltools.engine.parts import Moves, needed, part
 from dltools.errors import UnavailableError
 from dltools.labels import PLACED
 from dltools.notation.times import format_time
-
-OnResult = Callable[[Result], None]
 
 
 class Migrator:
@@ -89,10 +87,8 @@ class Migrator:
         service_id = container.service.id
         cluster = manager(self._mover.engines, service_id)
         if cluster is None:
-            return (
-                migration,
-                "it is a task of a Swarm service, and no engine named manages its Swarm",
-            )
+            why = "it is a task of a Swarm service, and no engine named manages its Swarm"
+            return migration, why
         service = cluster.service(service_id)
         if reason := next(service_refusals(container, service, cluster, target), None):
             return migration, reason
@@ -187,7 +183,7 @@ class Migrator:
         """Tell whether a move is over: its new container is gone, or its constraint is."""
         if migration.service:
             return is_free(self._mover.engines, migration)
-        engine: Engine | None = self._mover.engines.get(migration.target)
+        engine = self._mover.engines.get(migration.target)
         if engine is None:
             return False
         try:
@@ -204,12 +200,5 @@ def _image(container: Container, target: Moves) -> str:
 
 
 def _result(migration: Migration, status: Status) -> Result:
-    host: Settings = {"host": migration.source}
-    return Result(
-        migration.action_id,
-        status,
-        migration.container_id,
-        migration.container_name,
-        before=host,
-        after=host,
-    )
+    id_, host = migration.container_id, Settings(host=migration.source)
+    return Result(migration.action_id, status, id_, migration.container_name, host, host)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dltools.actions.plan_lines import dump_result
-from dltools.actions.plans import Result
+from dltools.actions.plans import OnResult, Result
 from dltools.apply.changed_containers import journal_entries, paused_elsewhere
 from dltools.apply.refusals import PAUSED_ELSEWHERE
 from dltools.cli.destinations import make_console, printable_on_terminal
@@ -22,7 +22,6 @@ from dltools.notation.times import format_time
 from dltools.text import listed
 
 if TYPE_CHECKING:
-    from dltools.apply.engine_actuator import OnResult
     from dltools.engine.interface import Engine
 
 
