@@ -45,9 +45,6 @@ _WAITS_S = (0.25, 0.5, 1.0, 2.0, 4.0)
 """Waits between attempts: an engine that is stopping refuses to unpause for a while."""
 
 
-OnHand = Callable[[Turn, str], None]
-"""Called with a container that leaves the turns for somebody's sake, and what that one did."""
-
 PAUSED, RESUMED = "somebody has paused it", "somebody has unpaused it"
 
 _PAUSES_WITHIN_S = 3.0
@@ -71,7 +68,9 @@ class Rotation:
         """Start empty. Notes in `directory` name the containers that take turns, and `run`, the run
         of dl-apply that pauses them."""
         self.run = run or ApplyRun()
-        self.on_hand: OnHand | None = None
+        self.on_hand: Callable[[Turn, str], None] | None = None
+        """Called with a container that leaves the turns for somebody's sake, and what that one
+        did."""
         self.attended: Collection[str] = ()
         """Ids of containers at which somebody is at work: they run, whosever turn it is."""
         self.touched: set[str] = set()

@@ -135,8 +135,7 @@ class _Session:
 
     def _follow(self) -> None:
         gc.disable()  # it takes a fifth of the time for a plan; between plans nobody waits
-        for number, table in enumerate(self._samples.tables, 1):
-            self._account.add(table)
+        for number, table in enumerate(self._counted_tables(), 1):
             self._begin_anew_if_set_back(table)
             self._planner.add(table, all_complete=True)
             self._print()
@@ -145,7 +144,8 @@ class _Session:
         if self._account.rows == 0:
             self._print()
         if self._samples.are_closed and not self._is_table:
-            sys.stdout.write(printable_on_terminal(dump_close(self._last_state())))
+            state = self._planner.plan(self._account.to_json()).state if self._prints_state else {}
+            sys.stdout.write(printable_on_terminal(dump_close(state)))
 
     @property
     def _is_single(self) -> bool:
@@ -159,10 +159,11 @@ class _Session:
             self._planner = self._make_new()
 
     def save_state(self) -> None:
-        """Write the state, where it was asked for."""
-        if self._request.saved_state_file is not None:
+        """Write the state, completely or not at all, where it was asked for."""
+        if (file := self._request.saved_state_file) is not None:
             plan = self._planner.plan(self._account.to_json(), is_single=self._is_single)
-            save_state(self._request.saved_state_file, plan)
+            with destinations.output_file(file) as out:
+                out.write(dump_plan(plan).encode())
 
     def _print(self, *, pending: bool = True, has_state: bool = False) -> None:
         if self._is_table:
@@ -191,10 +192,6 @@ class _Session:
     def _prints_state(self) -> bool:
         """Whether the state is printed after all, and not written into a file."""
         return self._request.saved_state_file is None and not sys.stdout.isatty()
-
-    def _last_state(self) -> Mapping[str, Any]:
-        """Return the state that ends a stream."""
-        return self._planner.plan(self._account.to_json()).state if self._prints_state else {}
 
     def _print_table(self, *, pending: bool) -> None:
         from dltools.cli.plan.tables import decisions_table
@@ -265,12 +262,6 @@ def load_state(file: Path | None, *, may_be_missing: bool) -> Mapping[str, Any] 
     if not states[0]:
         raise DataError(f"{file}: its last plan has no state: write one with --save-state")
     return states[0]
-
-
-def save_state(file: Path, plan: Plan) -> None:
-    """Write a plan with its state, completely or not at all."""
-    with destinations.output_file(file) as out:
-        out.write(dump_plan(plan).encode())
 
 
 @contextmanager

@@ -155,20 +155,17 @@ class Metrics:
 
     def add(self, row: Row) -> None:
         """Take in a row; only those of progress and of containers count."""
-        name = row["container_name"] if row["kind"] != "node" else None
+        name = row.get("container_name") or ""
         if row["kind"] == "container":
             if labelled := parse_labels(row.get("labels")).get(METRIC):
-                self._wanted[name or ""] = labelled
+                self._wanted[name] = labelled
         elif row["kind"] == "progress":
-            self._add_point(name or "", row)
-
-    def _add_point(self, name: str, row: Row) -> None:
-        key, value = (name, row["metric"], row["source"] or ""), row["value"]
-        if key not in self._found:
-            original = row.get("metric_original") or row["metric"]
-            self._found[key] = _Metric(value, original, Values())
-        self._found[key].values.add(value)
-        self._all.setdefault(name, {}).setdefault(row["metric"], Values()).add(value)
+            key, value = (name, row["metric"], row["source"] or ""), row["value"]
+            if key not in self._found:
+                original = row.get("metric_original") or row["metric"]
+                self._found[key] = _Metric(value, original, Values())
+            self._found[key].values.add(value)
+            self._all.setdefault(name, {}).setdefault(row["metric"], Values()).add(value)
 
     def table(self, *, wide: bool) -> FittedTable:
         """Return a row per container and metric, the metrics that judge a job first: the log family
