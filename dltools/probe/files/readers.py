@@ -169,7 +169,7 @@ class JsonLines(TextFile):
         self._log = JsonLog()
 
     def _points(self, line: str) -> list[Timed]:
-        points = self._log.points(line)
+        points = self._log.points(line) or []
         time = _time_in(line) if points else None
         return [Timed(time, point._replace(source="jsonl")) for point in points]
 

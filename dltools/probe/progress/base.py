@@ -48,7 +48,7 @@ class Extractor(Protocol):
         """Return the points of one line, [] for none."""
 
 
-class Family(Extractor, Protocol):
+class Family(Protocol):
     """An extractor of one family of formats; an instance reads one log, from its first line on.
 
     It returns points only for lines that are unmistakably of its format, because every family is
@@ -61,6 +61,10 @@ class Family(Extractor, Protocol):
 
     partial: ClassVar[bool]
     """Whether its lines stand beside those of another family with the losses, like MLPerf's."""
+
+    def points(self, line: str) -> list[Point] | None:
+        """Return the points of one line, [] for none, None for a part of what ends in a later
+        line. It never raises on text."""
 
     def may_read(self, lower: str) -> bool:
         """Tell whether a line may have something for this family, a point or what later lines need.

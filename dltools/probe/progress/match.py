@@ -42,12 +42,17 @@ class Automatic:
         """Return the points of a line of a layout, and how sure they are."""
         shape = layout.shape
         for family in shape.families:
-            if claimed := family.points(line if family.name in _WHOLE else line[:LONGEST_TEXT]):
+            claimed = family.points(line if family.name in _WHOLE else line[:LONGEST_TEXT])
+            if claimed is None:
+                return NOTHING
+            if claimed:
                 self._lead += not family.partial
                 if family.name == "latency" and shape.may_be_named:
                     read = self._named.read(line[:LONGEST_TEXT], layout)
                     claimed = [*read.points, *claimed] if read.is_sure else claimed
-                return Reading(self._named.placed(claimed))
+                points = self._named.placed(claimed)
+                may_be_settings = family.name in _WHOLE and points[0][2:4] == (None, None)
+                return Reading(points, is_sure=not may_be_settings)
         if shape.may_be_named:
             read = self._named.read(line[:LONGEST_TEXT], layout)
             if points := read[0]:

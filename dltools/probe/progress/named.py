@@ -228,6 +228,9 @@ class Named:
             if epoch is None and self.above.epoch is not None:
                 return [point._replace(epoch=self.above.epoch) for point in points]
             return points
+        if points[0][4] == "jsonlines" and self.above is not NO_COUNT:
+            at = self.above
+            return [point._replace(step=at.step, epoch=at.epoch) for point in points]
         is_whole = self.newest.epoch is None or self._counts_on
         of_phase = self.newest if is_whole else Count(None, self.newest.epoch)
         placed = []

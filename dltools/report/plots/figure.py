@@ -93,8 +93,9 @@ _LETTERS_IN_AN_INCH = 11.0
 
 
 def rendered(figure: Figure, format_: str) -> bytes:
-    """Return a picture as "png", for a screen of scale 2, "svg" or "pdf". The same runs always give
-    the same bytes."""
+    """Return a picture as "png", for a screen of scale 2, "svg" or "pdf". The same runs give the
+    same bytes, but for the names of an SVG's clips, which change where the layout's last digit
+    does."""
     scale = 2 if format_ == "png" else 1
     out = io.BytesIO()
     warnings.filterwarnings("ignore", "Glyph")  # letters that the font lacks are drawn as boxes

@@ -1,4 +1,4 @@
-"""JSON objects, one per line, with a well-known metric.
+"""JSON objects, one per line or over many, with a well-known metric.
 
 Many scripts and loggers print `{"epoch": 1, "step": 10, "train_loss": 0.5}`. There may be one level
 of nesting (`{"val": {"loss": 0.4}}`) and a prefix before the object. An object counts if one
@@ -25,6 +25,12 @@ from dltools.probe.progress.tokens import NameKind, name_kind, step_rank
 _OF_PHASE = Regex(r"^(?:train|valid|test)_(?=num_updates$)")
 _PHASED = ("mode", "split", "phase", "stage")
 _NAMED = ("key", "metric", "tag", "name")
+_MEMBER = Regex(r'"[^"]{1,100}": ?(?:"[^"]{0,200}"|[\w.+-]{1,40}),?')
+_ENDS = ("}", "},")
+_MOST_LINES = 200
+"""A line of an object that has a line for each value, how such an object ends, and the lines of the
+longest one."""
+
 _NAME = Regex(r"(\w+): $")
 _STEPS = ("step_num", "step", "iteration", "samples_count")
 _PERPLEXITY_OF = ("gpt", "llama", "deepseek", "gemma", "mixtral", "moe", "qwen")
@@ -39,13 +45,25 @@ class Log:
 
     def __init__(self) -> None:
         self._accuracy = "eval_accuracy"  # what a mark of that name is
+        self._begun: list[str] = []  # the lines of an object that has not ended
 
     def may_read(self, lower: str) -> bool:
-        """Tell whether a line may end with an object."""
-        return lower.rstrip().endswith("}") and '{"' in lower
+        """Tell whether a line may end with an object, or be a part of one."""
+        if lower.rstrip().endswith("}") and '{"' in lower:
+            return True
+        text = lower.strip()
+        return text == "{" or text in _ENDS or bool(_MEMBER.fullmatch(text))
 
-    def points(self, line: str) -> list[Point]:
-        """Return the points of one line."""
+    def points(self, line: str) -> list[Point] | None:
+        """Return the points of one line, None for a part of an object that ends later."""
+        text = line.strip()
+        if text == "{" or self._begun:
+            begun, self._begun = self._begun, []
+            if text == "{" or (_MEMBER.fullmatch(text) and len(begun) < _MOST_LINES):
+                self._begun = [text] if text == "{" else [*begun, text]
+                return None
+            if text in _ENDS:
+                line = " ".join(begun).rstrip(",").replace("{ ", "{") + "}"
         at = line.find('{"')
         try:
             record = json.loads(line[at:])
