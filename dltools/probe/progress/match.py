@@ -11,7 +11,7 @@ from dltools.probe.progress.base import Family, Point
 from dltools.probe.progress.line_shapes import NOTHING, Layout, Reading, Shapes
 from dltools.probe.progress.named import BAR, Named
 
-FAMILIES: tuple[str, ...] = ("forms", "tables", "jsonlines", "latency")
+FAMILIES: tuple[str, ...] = ("forms", "tables", "jsonlines", "latency", "flower")
 """Modules of `families`, each with a class `Log`. If several claim a line, the first one counts."""
 
 LONGEST_TEXT = 4_096

@@ -13,6 +13,9 @@ from dltools.probe.progress.clean_lines import LogLine
 from dltools.probe.progress.confirm import T, Tagged
 from dltools.probe.progress.named import BAR
 
+HISTORY = "flower"
+"""The source of a history, which may say again what came before."""
+
 _LONG, _LONG_OF_EVALUATION = 8, 6
 """Characters of a value that no two passes, or two evaluations, of an epoch give alike."""
 
@@ -39,11 +42,18 @@ class Repeats:
         for point in points:
             metric, _, step, epoch = point[:4]
             before = self._last.get(metric)
+            if point.source == HISTORY and before is not None and _is_told(point, before):
+                continue
             if step is not None or epoch is not None:
                 self._last[metric] = point
             if before is None or not _is_repeated(point, before, is_redrawn=is_redrawn):
                 fresh.append(point)
         return fresh
+
+
+def _is_told(point: Point, before: Point) -> bool:
+    """Tell whether a history says again what came round by round, or by the clients."""
+    return before.source != HISTORY or (point.step or 0) <= (before.step or 0)
 
 
 def _is_repeated(point: Point, before: Point, *, is_redrawn: bool) -> bool:
