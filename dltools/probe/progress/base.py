@@ -94,8 +94,10 @@ PLAIN_NUMBER = (
 
 
 def number(text: str) -> float:
-    """Return the value of a number, perhaps with separators of thousands or as Julia prints it,
-    1.5f-3."""
+    """Return the value of a number, perhaps with separators of thousands, as Julia prints it,
+    1.5f-3, or as tqdm does, nan.0."""
+    if text[-3:] in ("n.0", "N.0", "f.0", "y.0"):
+        text = text[:-2]
     return float((text.replace("f", "e") if text[-1:].isdigit() else text).replace(",", ""))
 
 

@@ -128,7 +128,8 @@ class Named:
         step, epoch = at
         points = _points(meaning, texts, at)
         if is_full is not None:
-            points = [point for point in points if not self._is_stale(point) or is_full]
+            is_begun = not all(name.startswith(EVALUATED) for name in names)
+            points = [point for point in points if not self._is_stale(point, is_begun) or is_full]
             if not points:
                 return NOTHING
         if step is None and epoch is None:
@@ -155,13 +156,13 @@ class Named:
             self._may_count = at is NO_COUNT
         return NOTHING
 
-    def _is_stale(self, point: Point) -> bool:
+    def _is_stale(self, point: Point, is_begun: bool) -> bool:
         """Tell whether a bar of an epoch shows what an earlier evaluation has given, unless it is
         full. At its begin that may be one before the training."""
         if point[3] is None or not point[0].startswith(EVALUATED):
             return False
         before, self._shown_values[point[0]] = self._shown_values.get(point[0]), point[1]
-        return before == point[1] or (before is None and point[2] == 0)
+        return before == point[1] or (before is None and point[2] == 0 and not is_begun)
 
     def _in_phase(self, meaning: Meaning, at: Count) -> Meaning:
         """Return a meaning with the phase of the heading above, which ends before a line with a

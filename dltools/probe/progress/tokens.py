@@ -40,7 +40,7 @@ class Token(NamedTuple):
 
 NUMBER = (
     r"[-+]?(?>(?:\d{1,3}(?:,\d{3})++(?![\d])|\d++)(?:\.\d*+)?(?:[eEf][-+]?\d++)?"
-    r"|\.\d++(?:[eEf][-+]?\d++)?|nan|inf(?:inity)?)"
+    r"|\.\d++(?:[eEf][-+]?\d++)?|(?:nan|inf(?:inity)?)(?:\.0)?)"
 )
 
 _TOKEN = Regex(

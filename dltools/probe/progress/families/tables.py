@@ -59,9 +59,9 @@ _SECONDS = Regex(r"(?<=\d)\s{1,20}s(?:ec(?:onds)?)?\s*$")
 
 _ENTRY = Regex(r"\|\s*([\w/.-][\w/. -]{0,99}?)\s*\|\s*(?:(\S{1,40})\s*)?\|\s*$")
 _CLASSES = ("Images", "Instances", "precision", "recall", "mAP50", "mAP50-95")
-_BOXES = (*_CLASSES[:2], *(f"{name}_box" for name in _CLASSES[2:]))
+_OF_TASKS = (*_CLASSES[:2], *(f"{name}_box" for name in _CLASSES[2:]), *_CLASSES[2:])
 _LOSSES = ("box", "obj", "cls", "dfl", "seg", "pose", "kobj", "total")
-"""YOLO's columns: of its validation, by place, of that of boxes before masks, and losses."""
+"""YOLO's columns: of its validation, by place, also behind those of boxes, and losses."""
 
 _WORDS = ("loss", "epoch", "step", "iter", "round", "episode", "class", "gen", "average", "ap50")
 _OF_TABLES = (*_WORDS, *COUNTERS, "train", "val", "test", "dev", "all")
@@ -187,6 +187,8 @@ class Log:
     def _row_of(self, phase: str, cells: list[str]) -> list[Point]:
         """Return the points of a row that begins with a phase."""
         names = self._of_phases
+        if len(cells) == len(_OF_TASKS) and names == [*_CLASSES]:
+            names = [*_OF_TASKS]
         is_whole = len(cells) == len(names) or (phase == "all" and len(cells) > len(names))
         if not is_whole or not all(map(_NUMBER.fullmatch, cells)):
             return []
@@ -211,8 +213,7 @@ class Log:
         if any(len(name) > _LONGEST_NAME or name.count(" ") > 2 for name in names):
             return
         if names[0] in ("Class", "classes"):
-            groups = [*_BOXES, *_CLASSES[2:]] if line.count("(P") > 1 else [*_CLASSES]
-            self._of_phases = groups if names[0] == "Class" else names[1:]
+            self._of_phases = [*_CLASSES] if names[0] == "Class" else names[1:]
             return
         cells = names if "|" in line else line.split()
         above, self._above = self._above, cells
