@@ -9,7 +9,7 @@ _WORDS = {
     "training": "train", "trn": "train", "tr": "train", "tst": "test", "te": "test", "vl": "val",
     "cv": "val", "valid": "val", "validation": "val", "validate": "val", "vali": "val",
     "dev": "val", "heldout": "val", "accurancy": "accuracy", "accu": "accuracy", "va": "val",
-    "evaluation": "eval", "testing": "test",
+    "evaluation": "eval", "testing": "test", "dtrain": "train", "dtest": "test", "dvalid": "val",
     "acc": "accuracy", "ppl": "perplexity", "err": "error",
     "gnorm": "grad_norm", "gradnorm": "grad_norm", "gradient": "grad",
     "lr": "learning_rate", "ret": "return", "xent": "cross_entropy", "prec": "precision",

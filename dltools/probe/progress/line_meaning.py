@@ -34,6 +34,7 @@ _CODE = Regex(
     r"^(?:\s*(?:def|class|import|from|return|if|for|while|else|elif|print|assert|self|parser|const"
     r"|let|config param|namespace|args?|hparams?|usage|warning)\b|#(?! of )"
     r"|\s+#(?! ?\w+[:=]\s{0,9}\d)|\s+Class\s+Images|\s*//|Test: \[\s*\d+/\d+\]\s+Time\s)"
+    r"|\btraining from score\b"
     r"|\bAveraged stats:|\[yolo\] params:|\b(?:self\.|lambda \w+[,:]|TODO\b|train_runtime\b)|[+*]="
     r"|\bfindfont: |[^=]==[^=>\[\]]|\s#\s(?!\w+: [\d.]+(?:\s|$))|^[^;]*;\s*$|\(\* (?!1 =)[\d.]+ = "
 )

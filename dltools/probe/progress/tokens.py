@@ -206,7 +206,8 @@ _METRICS = JUDGED.union((
     "absrel", "acc1", "acc5", "accuracies", "ade", "ap50", "ap75", "apl", "apm", "aps", "bpd",
     "bpt", "chamfer", "crps", "der", "deviance", "elbo", "epe", "eprewmean", "fde", "giou",
     "inertia", "l2re", "logloss", "map50", "map75", "mape", "mase", "merror", "miou", "mlogloss",
-    "mpjpe", "per", "recon", "rewmean", "rmsle", "pcc", "roc", "rouge1", "rouge2", "rougel",
+    "mpjpe", "per", "recon", "rewmean", "rmsle", "pcc", "roc", "rocauc", "rouge1", "rouge2",
+    "rougel",
     "sacrebleu", "silog", "sisnr", "smape", "softspl",
 )) - {
     "ap", "ar", "ari", "core", "correct", "entropy", "error", "f", "fitness", "hit", "wins",
