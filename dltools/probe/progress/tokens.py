@@ -207,8 +207,7 @@ _METRICS = JUDGED.union((
     "bpt", "chamfer", "crps", "der", "deviance", "elbo", "epe", "eprewmean", "fde", "giou",
     "inertia", "l2re", "logloss", "map50", "map75", "mape", "mase", "merror", "miou", "mlogloss",
     "mpjpe", "per", "recon", "rewmean", "rmsle", "pcc", "roc", "rocauc", "rouge1", "rouge2",
-    "rougel",
-    "sacrebleu", "silog", "sisnr", "smape", "softspl",
+    "rougel", "sacrebleu", "silog", "sisnr", "smape", "softspl",
 )) - {
     "ap", "ar", "ari", "core", "correct", "entropy", "error", "f", "fitness", "hit", "wins",
     "hits", "hr", "is", "kl", "ll", "loss", "match", "mbo", "neg", "nmi", "pass", "precision", "r",
