@@ -9,7 +9,7 @@ from typing import NamedTuple
 from dltools.observations.metric_names import EVALUATED, PHASES, is_metric, normal_name
 from dltools.probe.progress.base import PLAIN_NUMBER, Regex
 from dltools.probe.progress.line_counters import INDEX, LOOK_BACK
-from dltools.probe.progress.tokens import COUNTER_KINDS, NameKind, Token, name_kind
+from dltools.probe.progress.tokens import COUNTER_KINDS, NameKind, Token, is_setting, name_kind
 
 _STOP = frozenset({
     "info", "warning", "debug", "the", "a", "an", "this", "with", "and", "at", "for", "in", "on",
@@ -130,10 +130,10 @@ def _of_phases(line: str, tokens: Sequence[Token]) -> dict[Token, str]:
     has_metric = any(name_kind(token.name) is NameKind.METRIC for token in tokens)
     return {
         token: name
-        for names in found.values()
+        for base, names in found.items()
         for token, name in names.items()
         if len({normal_name(name) for name in names.values()}) > 1
-        or (has_metric and normal_name(name).startswith(EVALUATED))
+        or (has_metric and normal_name(name).startswith(EVALUATED) and not is_setting(base))
     }
 
 

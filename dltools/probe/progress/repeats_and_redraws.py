@@ -59,7 +59,7 @@ def _is_told(point: Point, before: Point) -> bool:
 def _is_repeated(point: Point, before: Point, *, is_redrawn: bool) -> bool:
     """Tell whether a point says again what the one before it of its metric said."""
     metric, value, step, epoch = point[:4]
-    if value == value != before.value:  # one that is NaN says nothing new after another
+    if value == value != before.value:
         is_place_same = epoch in (None, before.epoch) and (
             step is None
             or step <= (before.step or 0)

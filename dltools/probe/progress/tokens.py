@@ -246,7 +246,7 @@ _SETTINGS = frozenset({
     "schedule", "window", "history", "path", "use", "enable", "print", "save", "reduction",
     "multiplier", "best", "lower", "higher", "code", "codes", "baseline", "expected", "goal",
     "increment", "ignore", "denom", "offset", "seed", "stop", "chunk", "chunks", "parallel",
-    "packet", "packets", "desired",
+    "packet", "packets", "desired", "ratio", "split", "fraction", "temp",
 })  # fmt: skip
 
 _STEPS = {name: rank for rank, names in enumerate((
@@ -347,6 +347,11 @@ def name_kind(name: str) -> NameKind:
     if kind > NameKind.BESIDE and ("max" in words or "min" in words or "std" in words):
         return NameKind.BESIDE
     return kind
+
+
+def is_setting(normal: str) -> bool:
+    """Tell whether a normal name may be that of a setting."""
+    return not _SETTINGS.isdisjoint(normal.split("_"))
 
 
 def step_rank(name: str) -> int:

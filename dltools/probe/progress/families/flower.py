@@ -10,11 +10,9 @@ from typing import ClassVar
 
 from dltools.probe.progress.base import PLAIN_NUMBER, Point, Regex, report
 
-_HEADING = "History ("
-_ENTRY = Regex(
-    rf"(History) \(|\bround (\d{{1,9}}): ({PLAIN_NUMBER})"
-    rf"|'([\w/-]{{1,60}})': \[|\((\d{{1,9}}), ({PLAIN_NUMBER})\)"
-)
+_HEADING = Regex(r"\bHistory \((?:loss|metrics), ")
+_ROUND = Regex(rf"\bround (\d{{1,9}}): ({PLAIN_NUMBER})")
+_ENTRY = Regex(rf"'([\w/-]{{1,60}})': \[|\((\d{{1,9}}), ({PLAIN_NUMBER})\)")
 
 
 class Log:
@@ -24,7 +22,8 @@ class Log:
     partial: ClassVar[bool] = True
 
     def __init__(self) -> None:
-        self._metric = ""  # whose rounds come, "" before a history
+        self._is_begun = False
+        self._metric = ""  # whose list of rounds comes
 
     def may_read(self, lower: str) -> bool:
         """Tell whether a line may begin a history, or belong to one."""
@@ -32,14 +31,15 @@ class Log:
 
     def points(self, line: str) -> list[Point]:
         """Return the points of one line."""
-        if not self._metric and _HEADING not in line:
+        if _HEADING.search(line):
+            self._is_begun, self._metric = True, ""
+        if not self._is_begun:
             return []
+        if match := _ROUND.search(line):
+            return report(self.name, [("loss", match[2])], step=int(match[1]))
         points: list[Point] = []
         for entry in _ENTRY.finditer(line):
-            if entry[1]:
-                self._metric = "loss"
-            self._metric = entry[4] or self._metric
-            step, value = entry[2] or entry[5], entry[3] or entry[6]
-            if step and self._metric:
-                points += report(self.name, [(self._metric, value)], step=int(step))
+            self._metric = entry[1] or self._metric
+            if entry[2] and self._metric:
+                points += report(self.name, [(self._metric, entry[3])], step=int(entry[2]))
         return points
