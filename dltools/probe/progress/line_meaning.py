@@ -255,7 +255,7 @@ def _heading(line: str, lower: str, printed: str) -> Meaning:
     if sum(any(map(str.isalpha, word)) for word in before) > most or "total" in before:
         return NO_MEANING
     where = place(line, pairs)
-    numbers = marks(printed, [where.step, where.epoch, where.total])
+    numbers = marks(printed, [where.step, where.epoch, where.total, None])
     head = NO_MEANING._replace(numbers=numbers, scale=where.scale, phase=phase)
     return head._replace(is_bar=where.is_bar)
 

@@ -219,3 +219,14 @@ def test_commas_of_clocks_and_thousands_are_told_from_others(line) -> None:
 def test_the_number_of_a_round_is_no_value() -> None:
     points = Named().points("INFO :  {'accuracy': [(1, 0.59), (2, 0.75)], 'loss': [(1, 0.5)]}")
     assert {(point.metric, point.value) for point in points} <= {("accuracy", 0.59), ("loss", 0.5)}
+
+
+@pytest.mark.parametrize("before", ["Step ", "Train step ", "Iteration ", "Training step 3 "])
+@pytest.mark.parametrize("bar", ["━━━━━━━ ", "━━━╸    ", "[ 5/5] ", "3/3 ━━━━━━━━ ", ""])
+@pytest.mark.parametrize("after", ["5/25 0:00:48 • 0:00:00 0.48it/s", "5/25 0:00:48 • 0:00:00"])
+def test_a_bar_of_steps_without_an_epoch_or_metrics_gives_no_point(
+    before: str, bar: str, after: str
+) -> None:
+    reader = Named()
+    assert reader.points(before + bar + after) == []
+    assert [point.value for point in reader.points("step 6 loss 0.5")] == [0.5]
