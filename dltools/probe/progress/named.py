@@ -251,7 +251,7 @@ def _points(meaning: Meaning, texts: Sequence[str | None], at: Count) -> list[Po
         for (metric, printed), value in zip(meaning.metrics, _values(texts[2:]), strict=False)
     ]
     if meaning.has_totals:
-        points = _shares(points, texts[2 + len(points) :])
+        points = _shares(points, texts[2 + len(points) :][: len(points)])
     return list(map(_at_end, points)) if meaning.is_end and epoch is not None else points
 
 

@@ -230,3 +230,17 @@ def test_a_bar_of_steps_without_an_epoch_or_metrics_gives_no_point(
     reader = Named()
     assert reader.points(before + bar + after) == []
     assert [point.value for point in reader.points("step 6 loss 0.5")] == [0.5]
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        (" 20%|██   | 5/25 [00:48<00:10, 1.0it/s, accuracy: 12/500 (32%)]", {"accuracy": 0.024}),
+        (" 20%|██   | 5/25 [00:48<00:10, 1.0it/s, acc=12/500, loss=0.3]",
+         {"accuracy": 0.024, "loss": 0.3}),
+        (" 20%|██   | 5/25 [00:48<00:10, 1.0it/s, loss=0.3, acc=12/500]",
+         {"loss": 0.3, "accuracy": 0.024}),
+    ],
+)  # fmt: skip
+def test_a_bar_may_have_a_share_beside_its_own_total(line: str, expected: dict[str, float]) -> None:
+    assert _named(line) == expected
