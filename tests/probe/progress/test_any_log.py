@@ -4,7 +4,7 @@ import json
 
 import pytest
 from helpers.excerpts import read
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dltools.probe.progress import Automatic, PointReader
@@ -340,6 +340,23 @@ def test_a_shape_that_is_known_reads_as_a_new_one(form, numbers) -> None:
     for step, value in numbers:
         line = form.format(s=step, v=value)
         assert repr(known.read(line)) == repr(Named().read(line))
+
+
+PIECES = [
+    "Training", "Test:", "Step", "Train step 3", "Epoch 3/5", "Best epoch: 4", "loss: 0.5",
+    "val_loss=0.3", "acc 91.2%", "accuracy: 12/500 (32%)", "━━━━━━", "[5/25]", " 20%|██   |",
+    "5/25", "0:00:48 • 0:00:00", "[00:48<00:10, 1.0it/s]", "{'loss': 0.5, 'epoch': 1.0}",
+    "4s 2ms/step", "saved to x.pt", "improved from 0.3 to 0.2", "1/0", "nan", "•", "|", "(",
+]  # fmt: skip
+"""What the lines of trainings are made of."""
+
+
+@given(st.lists(st.lists(st.sampled_from(PIECES), min_size=1, max_size=5), max_size=20))
+@settings(max_examples=1000)
+def test_no_line_of_known_pieces_is_an_error(lines) -> None:
+    reader = Named()
+    values = [point.value for line in lines for point in reader.points(" ".join(line))]
+    assert {value for value in values if value == value} <= {0.5, 0.3, 0.2, 91.2, 12, 12 / 500, 32}
 
 
 def test_a_round_value_of_a_known_series_counts() -> None:
